@@ -1,0 +1,367 @@
+"""The event table: one row for everything that was said, measured or timed.
+
+Ingestors fill an `EventBuilder` column by column; `event_table` joins the parts, orders them and numbers them.
+Facts and hypotheses read the result through `EventTable`.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+import pyarrow as pa
+
+if TYPE_CHECKING:
+    import numpy.typing as npt
+    import pandas as pd
+
+MAX_TEXT = 4096
+"""Bytes of the original text kept with an event; the rest is re-read from the source by offset."""
+
+KINDS = ("log", "exception", "metric", "span", "config", "package", "artifact", "system", "process")
+PHASES = ("startup", "load", "data", "train", "eval", "save", "inference", "teardown")
+SEVERITIES = ("debug", "info", "warning", "error", "fatal")
+ROLES = ("initiating", "cascade", "teardown", "benign")
+
+_CATEGORY = pa.dictionary(pa.int32(), pa.string())
+SCHEMA = pa.schema(
+    [
+        ("source", _CATEGORY),
+        ("line", pa.int64()),
+        ("offset", pa.int64()),
+        ("time", pa.timestamp("us", tz="UTC")),
+        ("step", pa.int64()),
+        ("rank", pa.int32()),
+        ("host", _CATEGORY),
+        ("phase", _CATEGORY),
+        ("kind", _CATEGORY),
+        ("name", _CATEGORY),
+        ("value", pa.float64()),
+        ("unit", _CATEGORY),
+        ("duration_us", pa.float64()),
+        ("severity", _CATEGORY),
+        ("role", _CATEGORY),
+        ("text", pa.string()),
+        ("attrs", pa.string()),
+    ]
+)
+"""Columns of one ingested part; `event_table` puts `event_id` in front."""
+
+_COLUMNS = tuple(SCHEMA.names)
+
+
+class EventBuilder:
+    """Collects the events of one source in columns."""
+
+    def __init__(self, source: str, *, rank: int | None = None, host: str | None = None) -> None:
+        self.source = source
+        self.rank = rank
+        self.host = host
+        self._columns: dict[str, list[Any]] = {name: [] for name in _COLUMNS}
+        self._bulk: list[pa.Table] = []
+
+    def __len__(self) -> int:
+        return len(self._columns["source"]) + sum(int(part.num_rows) for part in self._bulk)
+
+    def add(
+        self,
+        *,
+        kind: str,
+        name: str,
+        line: int | None = None,
+        offset: int | None = None,
+        time: int | None = None,
+        step: int | None = None,
+        rank: int | None = None,
+        host: str | None = None,
+        phase: str | None = None,
+        value: float | None = None,
+        unit: str | None = None,
+        duration_us: float | None = None,
+        severity: str | None = None,
+        role: str | None = None,
+        text: str | None = None,
+        attrs: Mapping[str, Any] | None = None,
+    ) -> None:
+        """Add one event. `time` is microseconds since the epoch (UTC); `attrs` must be JSON-able."""
+        row = (
+            self.source,
+            line,
+            offset,
+            time,
+            step,
+            self.rank if rank is None else rank,
+            self.host if host is None else host,
+            phase,
+            kind,
+            name,
+            value,
+            unit,
+            duration_us,
+            severity,
+            role,
+            None if text is None else text[:MAX_TEXT],
+            None if not attrs else json.dumps(attrs, ensure_ascii=False, sort_keys=True, default=str),
+        )
+        for column, item in zip(self._columns.values(), row, strict=True):
+            column.append(item)
+
+    def extend(self, length: int, **columns: Any) -> None:
+        """Add `length` events at once; each column is an array of that length or one value for all rows.
+
+        Columns that are left out take the builder's source, rank and host, and otherwise null.
+        """
+        columns.setdefault("source", self.source)
+        columns.setdefault("rank", self.rank)
+        columns.setdefault("host", self.host)
+        arrays = []
+        for field in SCHEMA:
+            value = columns.get(field.name)
+            if value is None or isinstance(value, (str, int, float)):
+                plain = pa.string() if pa.types.is_dictionary(field.type) else field.type
+                array = pa.repeat(pa.scalar(value, type=plain), length)
+            else:
+                array = pa.array(value, from_pandas=field.name not in {"value", "duration_us"})
+            arrays.append(array.cast(field.type) if array.type != field.type else array)
+        self._bulk.append(pa.Table.from_arrays(arrays, schema=SCHEMA))
+
+    def build(self) -> pa.Table:
+        """Return the collected events as one Arrow table of `SCHEMA`."""
+        arrays = [pa.array(self._columns[field.name], type=field.type) for field in SCHEMA]
+        return pa.concat_tables([pa.Table.from_arrays(arrays, schema=SCHEMA), *self._bulk])
+
+
+def empty_events() -> pa.Table:
+    """Return a table of `SCHEMA` without rows."""
+    return SCHEMA.empty_table()
+
+
+class MetricSeries(NamedTuple):
+    """One metric as one source and rank reported it, in the order it was reported."""
+
+    name: str
+    source: str
+    rank: int | None
+    step: npt.NDArray[np.float64]
+    """Optimizer steps; NaN where the source gave none."""
+    value: npt.NDArray[np.float64]
+    event_id: npt.NDArray[np.int64]
+    unit: str
+
+    def __len__(self) -> int:
+        return len(self.value)
+
+    @property
+    def position(self) -> npt.NDArray[np.float64]:
+        """Steps where all are known, else the index of the point."""
+        return self.step if len(self.step) and np.isfinite(self.step).all() else np.arange(len(self.value), dtype=float)
+
+
+@dataclass(frozen=True)
+class Event:
+    """One row of the table, for code that looks at single events."""
+
+    event_id: int
+    source: str
+    kind: str
+    name: str
+    line: int | None = None
+    offset: int | None = None
+    time: int | None = None
+    """Microseconds since the epoch, UTC."""
+    step: int | None = None
+    rank: int | None = None
+    host: str | None = None
+    phase: str | None = None
+    value: float | None = None
+    unit: str | None = None
+    duration_us: float | None = None
+    severity: str | None = None
+    role: str | None = None
+    text: str = ""
+    attrs: Mapping[str, Any] | None = None
+
+    def attr(self, key: str, default: Any = None) -> Any:
+        """Return one typed capture."""
+        return default if self.attrs is None else self.attrs.get(key, default)
+
+
+class EventTable:
+    """The unified table and the questions that facts and conditions ask of it."""
+
+    def __init__(self, table: pa.Table, *, text_sources: int | None = None) -> None:
+        self.table = table
+        self._text_sources = text_sources
+
+    @classmethod
+    def from_parts(cls, parts: Iterable[pa.Table], *, text_sources: int | None = None) -> EventTable:
+        """Join the parts, order them by (time, source, place) and number the rows.
+
+        A row without a time stays behind the last timed row of its source that stands before it.
+        """
+        joined = pa.concat_tables([empty_events(), *parts]).unify_dictionaries().combine_chunks()
+        order = _chronological(joined)
+        joined = joined.take(pa.array(order))
+        numbered = joined.add_column(0, "event_id", pa.array(np.arange(joined.num_rows, dtype=np.int64)))
+        return cls(numbered, text_sources=text_sources)
+
+    def __len__(self) -> int:
+        return int(self.table.num_rows)
+
+    @cached_property
+    def frame(self) -> pd.DataFrame:
+        """The table as an Arrow-backed DataFrame."""
+        import pandas as pd
+
+        frame: pd.DataFrame = self.table.to_pandas(types_mapper=pd.ArrowDtype)
+        return frame
+
+    @property
+    def has_text(self) -> bool:
+        """Whether any log text was read: only then is a silent signature a "no" and not "no data"."""
+        return len(self) > 0 if self._text_sources is None else self._text_sources > 0
+
+    @cached_property
+    def events(self) -> Sequence[Event]:
+        """All events but metrics and spans, in order."""
+        import pyarrow.compute as pc
+
+        kind = self.table["kind"].cast(pa.string())
+        mask = pc.invert(pc.is_in(kind, value_set=pa.array(["metric", "span"])))
+        return self._rows(self.table.filter(mask))
+
+    @cached_property
+    def _by_name(self) -> Mapping[str, tuple[Event, ...]]:
+        found: dict[str, list[Event]] = {}
+        for event in self.events:
+            found.setdefault(event.name, []).append(event)
+        return {name: tuple(items) for name, items in found.items()}
+
+    def named(self, name: str, *, kind: str | None = None) -> tuple[Event, ...]:
+        """Return the events of that name (signature id, exception type, configuration key, ...), in order."""
+        found = self._by_name.get(name, ())
+        return found if kind is None else tuple(event for event in found if event.kind == kind)
+
+    def of_kind(self, kind: str) -> tuple[Event, ...]:
+        """Return the events of one kind (not `metric` or `span`), in order."""
+        return tuple(event for event in self.events if event.kind == kind)
+
+    def get(self, event_id: int) -> Event:
+        """Return one event by its id."""
+        return self._rows(self.table.slice(event_id, 1))[0]
+
+    def config(self, key: str) -> Event | None:
+        """Return the last setting of a configuration key (canonical name), or None."""
+        found = self.named(key, kind="config")
+        return found[-1] if found else None
+
+    @cached_property
+    def packages(self) -> Mapping[str, str]:
+        """Installed packages: lower-case name with dashes -> version."""
+        return {event.name: event.text for event in self.of_kind("package")}
+
+    @cached_property
+    def ranks(self) -> tuple[int, ...]:
+        """Global ranks that appear in the table."""
+        return tuple(sorted(int(rank) for rank in self.table["rank"].unique().to_pylist() if rank is not None))
+
+    @cached_property
+    def _series(self) -> Mapping[str, tuple[MetricSeries, ...]]:
+        import pyarrow.compute as pc
+
+        metrics = self.table.filter(pc.equal(self.table["kind"].cast(pa.string()), "metric"))
+        if metrics.num_rows == 0:
+            return {}
+        name = np.asarray(metrics["name"].cast(pa.string()).to_pylist(), dtype=object)
+        source = np.asarray(metrics["source"].cast(pa.string()).to_pylist(), dtype=object)
+        rank = metrics["rank"].fill_null(-1).to_numpy()
+        step = metrics["step"].cast(pa.float64()).to_numpy(zero_copy_only=False)
+        value = metrics["value"].to_numpy(zero_copy_only=False)
+        event_id = metrics["event_id"].to_numpy()
+        units = metrics["unit"].cast(pa.string()).to_pylist()
+        line = metrics["line"].fill_null(0).to_numpy()
+        groups: dict[tuple[str, str, int], list[int]] = {}
+        for index, key in enumerate(zip(name, source, rank, strict=True)):
+            groups.setdefault(key, []).append(index)
+        found: dict[str, list[MetricSeries]] = {}
+        for (metric, origin, owner), rows in sorted(groups.items()):
+            picked = np.asarray(rows)
+            order = picked[np.argsort(line[picked], kind="stable")]
+            series = MetricSeries(
+                name=metric,
+                source=origin,
+                rank=None if owner < 0 else int(owner),
+                step=step[order],
+                value=value[order],
+                event_id=event_id[order],
+                unit=units[order[0]] or "",
+            )
+            found.setdefault(metric, []).append(series)
+        return {metric: tuple(items) for metric, items in found.items()}
+
+    @property
+    def metric_names(self) -> tuple[str, ...]:
+        """Names of all metrics, sorted."""
+        return tuple(sorted(self._series))
+
+    def all_metrics(self, name: str) -> tuple[MetricSeries, ...]:
+        """Return the metric as each (source, rank) reported it."""
+        return self._series.get(name, ())
+
+    def metric(self, name: str) -> MetricSeries | None:
+        """Return the metric from the source that reported the most points, or None."""
+        found = self.all_metrics(name)
+        return max(found, key=len) if found else None
+
+    def spans(self, prefix: str = "") -> pd.DataFrame:
+        """Return the spans whose name starts with `prefix`."""
+        import pyarrow.compute as pc
+
+        spans = self.table.filter(pc.equal(self.table["kind"].cast(pa.string()), "span"))
+        if prefix:
+            spans = spans.filter(pc.starts_with(spans["name"].cast(pa.string()), prefix))
+        frame: pd.DataFrame = spans.to_pandas()
+        return frame
+
+    def write_parquet(self, file: Path) -> None:
+        """Write the table to a Parquet file."""
+        import pyarrow.parquet as pq
+
+        pq.write_table(self.table, file)
+
+    def _rows(self, table: pa.Table) -> tuple[Event, ...]:
+        if table.num_rows == 0:
+            return ()
+        columns = {name: table[name].to_pylist() for name in table.column_names if name != "time"}
+        columns["time"] = table["time"].cast(pa.int64()).to_pylist()
+        columns["attrs"] = [None if item is None else json.loads(item) for item in columns["attrs"]]
+        columns["text"] = [item or "" for item in columns["text"]]
+        names = tuple(columns)
+        return tuple(Event(**dict(zip(names, row, strict=True))) for row in zip(*columns.values(), strict=True))
+
+
+def _chronological(table: pa.Table) -> npt.NDArray[np.int64]:
+    """Row order by (time, source, place); rows without a time inherit the last time seen in their source."""
+    count = table.num_rows
+    if count == 0:
+        return np.arange(0, dtype=np.int64)
+    never = np.iinfo(np.int64).min
+    time = table["time"].cast(pa.int64()).fill_null(never).to_numpy().copy()
+    names = table["source"].cast(pa.string()).combine_chunks().dictionary_encode()
+    labels = names.dictionary.to_pylist() if hasattr(names, "dictionary") else names.chunk(0).dictionary.to_pylist()
+    codes = (names.indices if hasattr(names, "indices") else names.chunk(0).indices).to_numpy(zero_copy_only=False)
+    alphabetical = np.argsort(np.argsort(np.asarray(labels, dtype=object)))
+    source = alphabetical[codes]
+    line = table["line"].fill_null(0).to_numpy()
+    order = np.lexsort((np.arange(count), line, source))
+    known = time[order] != never
+    same = source[order]
+    last = np.maximum.accumulate(np.where(known, np.arange(count), -1))
+    valid = (last >= 0) & (same[np.maximum(last, 0)] == same)
+    time[order] = np.where(valid, time[order][np.maximum(last, 0)], never)
+    return np.lexsort((np.arange(count), line, source, time)).astype(np.int64)

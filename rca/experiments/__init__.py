@@ -1,0 +1,1 @@
+"""Twin, arms, judges and the child process that runs them."""

@@ -1,0 +1,63 @@
+"""What an experiment needs to know of the run, and what the agent asks of an experimenter."""
+
+from __future__ import annotations
+
+from typing import Literal, Protocol
+
+from pydantic import BaseModel, ConfigDict
+
+from rca.diagnosis import Experiment
+from rca.rules.schema import ExperimentRule
+
+
+class RunProfile(BaseModel):
+    """What the run used, as far as it left a trace; None where it said nothing."""
+
+    model_config = ConfigDict(frozen=True)
+
+    family: str | None = None
+    """`model_type` of transformers (`llama`, `gpt2`, `bert`, `t5`, ...) or `cnn` / `mlp`."""
+    hidden_size: int | None = None
+    num_layers: int | None = None
+    num_attention_heads: int | None = None
+    num_key_value_heads: int | None = None
+    intermediate_size: int | None = None
+    vocab_size: int | None = None
+    max_position_embeddings: int | None = None
+    tie_word_embeddings: bool | None = None
+    initializer_range: float | None = None
+    parameters: float | None = None
+    optimizer: str | None = None
+    learning_rate: float | None = None
+    """Configured peak learning rate."""
+    learning_rate_at_failure: float | None = None
+    lr_scheduler: str | None = None
+    warmup_steps: int | None = None
+    adam_beta1: float | None = None
+    adam_beta2: float | None = None
+    adam_eps: float | None = None
+    momentum: float | None = None
+    weight_decay: float | None = None
+    batch_size: int | None = None
+    """Micro-batch per device."""
+    gradient_accumulation_steps: int | None = None
+    world_size: int | None = None
+    max_grad_norm: float | None = None
+    precision: Literal["fp32", "fp16", "bf16"] | None = None
+    seq_length: int | None = None
+    gradient_checkpointing: bool | None = None
+    zero_stage: int | None = None
+    lora_r: int | None = None
+    failure_step: int | None = None
+    first_loss: float | None = None
+    device_capacity_bytes: int | None = None
+    allocated_bytes: int | None = None
+    tried_bytes: int | None = None
+    seed: int | None = None
+
+
+class Experimenter(Protocol):
+    """Carries out one experiment; never raises for what the experiment itself does."""
+
+    def __call__(self, rule: ExperimentRule, *, profile: RunProfile, device: str, seconds: float) -> Experiment:
+        """Run the arms of `rule` on a twin of `profile` within `seconds` and judge the outcome."""

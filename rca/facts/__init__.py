@@ -1,0 +1,1 @@
+"""Events to facts: pure functions, one file per domain."""

@@ -1,0 +1,1 @@
+"""Files to events: one file per format, one small interface."""

@@ -1,0 +1,84 @@
+"""What an ingestor is: files in, event tables out."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Protocol
+
+from rca.rules.schema import Signature
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+
+@dataclass(frozen=True)
+class Limits:
+    """Caps that keep hostile or huge input bounded; what is cut is said in the report."""
+
+    line_bytes: int = 64 * 1024
+    """Longer lines are cut to this length for matching."""
+    source_bytes: int = 4 * 1024**3
+    """Bytes read of one source after decompression."""
+    files: int = 20_000
+    """Files looked at in one run directory."""
+    events_per_source: int = 200_000
+    """Events kept of one source, metrics excepted."""
+    repeats_per_signature: int = 200
+    """Events kept of one signature in one source; further ones are only counted (first and last are always kept)."""
+
+
+@dataclass(frozen=True)
+class Source:
+    """One file of the run directory."""
+
+    path: str
+    """Path relative to the run directory, with forward slashes."""
+    file: Path
+    size: int
+    """Bytes on disk."""
+    rank: int | None = None
+    """Global rank read off the path (`rank_3.log`), if any."""
+    host: str | None = None
+    """Node read off the path (`node_2.out`), if any."""
+
+
+@dataclass(frozen=True)
+class Ingested:
+    """What one ingestor made of one source."""
+
+    events: pa.Table
+    """Table of `rca.events.SCHEMA`."""
+    lines: int = 0
+    """Text lines or binary records read."""
+    bytes: int = 0
+    """Decompressed bytes read."""
+    text: bool = False
+    """Whether this was log text, so that a silent signature means "no" and not "no data"."""
+    first_time: int | None = None
+    last_time: int | None = None
+    """Microseconds since the epoch, UTC."""
+    warnings: tuple[str, ...] = ()
+    """What was cut, truncated or recovered, one sentence each."""
+
+
+@dataclass(frozen=True)
+class IngestContext:
+    """What every ingestor may need, prepared once per analysis."""
+
+    signatures: Sequence[Signature] = ()
+    limits: Limits = field(default_factory=Limits)
+
+
+class Ingestor(Protocol):
+    """One file format."""
+
+    name: str
+    """Shown in the report as the kind of the source."""
+
+    def accepts(self, source: Source, head: bytes) -> bool:
+        """Say whether this reader is for that file; `head` holds its first 4096 decompressed bytes."""
+
+    def read(self, source: Source, context: IngestContext) -> Ingested:
+        """Read the file. Raises UnreadableSource with the reason where nothing can be kept."""

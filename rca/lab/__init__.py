@@ -1,0 +1,1 @@
+"""Injects faults into tiny real jobs and records what they leave behind."""

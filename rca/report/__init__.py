@@ -1,0 +1,1 @@
+"""Diagnosis to HTML, Markdown, JSON and text."""

@@ -1,0 +1,1 @@
+"""Loading, validating and testing signatures, causes and experiments."""

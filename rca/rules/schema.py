@@ -1,0 +1,259 @@
+"""The shape of a knowledge file: signatures, causes, experiments and their cases, as validated values."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, model_validator
+
+Role = Literal["initiating", "cascade", "teardown", "benign"]
+Severity = Literal["debug", "info", "warning", "error", "fatal"]
+Maturity = Literal["experimental", "test", "stable"]
+Operator = Literal["exists", "==", "!=", ">", ">=", "<", "<=", "in", "matches"]
+Outcome = Literal["confirmed", "refuted", "inconclusive"]
+
+SignatureId = Annotated[str, Field(pattern=r"^[a-z0-9_]+(\.[a-z0-9_]+)+$")]
+CauseId = Annotated[str, Field(pattern=r"^([a-z0-9_]+\.[a-z0-9_]+|none|unknown)$")]
+
+
+class _Model(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="forbid", populate_by_name=True)
+
+
+class Capture(_Model):
+    """One named group of a pattern: how its text becomes a number, and in which unit."""
+
+    type: Literal["int", "float", "str", "bytes", "seconds"] = "str"
+    """`bytes` reads `2.50 GiB`, `512 MB`, `81920 kB`; `seconds` reads `600000 ms`, `10 min`, `1:02:03`."""
+    unit: str = ""
+
+
+class Signature(_Model):
+    """A message that software emits: what the software says, not yet what is wrong."""
+
+    id: SignatureId
+    emitter: str
+    """The software that writes it: `pytorch`, `nccl`, `slurm`, `kernel`, ..."""
+    pattern: str
+    """RE2 syntax, searched in one line without its logger and rank prefix; named groups are captures."""
+    captures: dict[str, Capture] = {}
+    role: Role = "initiating"
+    severity: Severity = "error"
+    phase: str | None = None
+    """Phase of the job that this message proves, if any."""
+    says: str = ""
+    """What the message means, one sentence."""
+    matches: tuple[str, ...] = Field(min_length=1)
+    rejects: tuple[str, ...] = ()
+    since: str | None = None
+    until: str | None = None
+    verified: str = ""
+    """Where the wording was checked: a package and version, a source file, or "not checked"."""
+
+
+class SignatureFile(_Model):
+    """One file `knowledge/signatures/<emitter>.yaml`."""
+
+    emitter: str
+    signatures: tuple[Signature, ...]
+
+    @model_validator(mode="before")
+    @classmethod
+    def _emitter_once(cls, data: Any) -> Any:
+        if isinstance(data, dict) and isinstance(data.get("signatures"), list):
+            emitter = data.get("emitter")
+            rows = [{"emitter": emitter, **row} if isinstance(row, dict) else row for row in data["signatures"]]
+            return {**data, "signatures": rows}
+        return data
+
+
+class Condition(_Model):
+    """One question to the run with three outcomes: met, not met, no data. Exactly one kind is set.
+
+    `signature`  a signature was seen (`where` compares its captures, `rank` narrows who said it)
+    `log`        an inline RE2 pattern was seen in log text
+    `exception`  an exception type was raised (`where: {message: "matches ..."}` narrows it)
+    `fact`       a fact compared with `op` and `value`
+    `config`     a configuration key compared with `op` and `value`
+    `package`    an installed package compared with `op` and `value` (versions compare as versions)
+    `order`      [a, b]: signature a was seen before signature b
+    `all` `any` `not`  combinations
+    """
+
+    signature: str | None = None
+    log: str | None = None
+    exception: str | None = None
+    fact: str | None = None
+    config: str | None = None
+    package: str | None = None
+    order: tuple[str, str] | None = None
+    all: tuple[Condition, ...] | None = None
+    any: tuple[Condition, ...] | None = None
+    not_: Condition | None = Field(default=None, alias="not")
+
+    op: Operator | None = None
+    """Comparison for `fact`, `config` and `package`; `exists` when left out without a value, `==` with one."""
+    value: bool | int | float | str | tuple[bool | int | float | str, ...] | None = None
+    where: dict[str, str | int | float | bool] = {}
+    """Captures of a signature: `{tried_bytes: ">= 1000000", op: "matches ^ALL"}`; a bare value means equality."""
+    rank: Literal["only", "first", "all", "outlier"] | None = None
+    """`only` exactly one rank said it, `first` the first failing rank, `all` every rank, `outlier` a minority."""
+
+    @model_validator(mode="after")
+    def _one_kind(self) -> Condition:
+        kinds = [name for name in CONDITION_KINDS if getattr(self, name) is not None]
+        if len(kinds) != 1:
+            wanted = "signature, log, exception, fact, config, package, order, all, any, not"
+            raise ValueError(f"a condition needs exactly one of {wanted}; found {', '.join(kinds) or 'none'}")
+        return self
+
+    @property
+    def kind(self) -> str:
+        """Name of the one kind that is set."""
+        return next(name for name in CONDITION_KINDS if getattr(self, name) is not None).rstrip("_")
+
+
+CONDITION_KINDS = ("signature", "log", "exception", "fact", "config", "package", "order", "all", "any", "not_")
+
+
+class EvidenceRule(Condition):
+    """A condition that speaks for or against a cause."""
+
+    id: Annotated[str, Field(pattern=r"^[a-z0-9_]+$")]
+    weight: Annotated[float, Field(gt=0, le=10)]
+    """Nats added to (or, under `contradicts`, taken from) the log-odds of the cause when met."""
+    says: str
+    """What a reader learns when it is met; `{fact}` and `{capture}` names in braces are filled in."""
+    group: str | None = None
+    """Evidence of one group counts once, with its largest weight: rows that say the same thing share a group."""
+    required: bool = False
+    """The cause cannot be named without it: not met or no data means the cause is not considered."""
+
+
+class Fix(_Model):
+    """One thing to change."""
+
+    action: str
+    """Imperative, one line."""
+    why: str = ""
+    snippet: str = ""
+    """Text to paste: a command, a line of code, a line of configuration."""
+    language: str = "python"
+    risk: str = ""
+    verify: str = ""
+    """Command or observation that shows that it worked."""
+
+
+class Reference(_Model):
+    """Where the knowledge comes from."""
+
+    title: str
+    url: str = ""
+
+
+class Cause(_Model):
+    """One way in which a job goes wrong."""
+
+    id: CauseId
+    title: str
+    """Short noun phrase for headings."""
+    sentence: str
+    """The verdict as a sentence, past tense; may use `{fact}` names in braces."""
+    summary: str
+    """What goes wrong and why, two to five sentences."""
+    prior: Annotated[float, Field(gt=0, lt=1)]
+    """Share of failed jobs with this cause before anything is known."""
+    evidence: tuple[EvidenceRule, ...] = ()
+    contradicts: tuple[EvidenceRule, ...] = ()
+    explains: tuple[str, ...] = ()
+    """Causes and signatures that are only symptoms when this cause is at work; `nccl.*` covers a prefix."""
+    experiments: tuple[str, ...] = ()
+    fixes: tuple[Fix, ...] = ()
+    falsepositives: tuple[str, ...] = ()
+    decide: tuple[str, ...] = ()
+    """The cheapest steps that would settle a suspicion, cheapest first."""
+    maturity: Maturity = "experimental"
+    references: tuple[Reference, ...] = ()
+    field_guide: tuple[str, ...] = ()
+    """Rows of the field guide that this cause covers, e.g. `C2`."""
+    extends: str | None = None
+
+    @property
+    def domain(self) -> str:
+        """First part of the id."""
+        return self.id.split(".")[0]
+
+
+class Case(_Model):
+    """One example that a cause must or must not fire on."""
+
+    name: str = ""
+    log: str | dict[str, str] | None = None
+    """Text of one log, or file name -> text."""
+    series: dict[str, Any] | None = None
+    """Synthetic metrics: `{step: 0..200, loss: decays 4 to 2 then nan at 120, learning_rate: constant 3e-4}`."""
+    config: dict[str, Any] | None = None
+    packages: dict[str, str] | None = None
+    run: str | None = None
+    """Folder beside the cases file."""
+    why: str = ""
+
+
+class CaseFile(_Model):
+    """`<cause>.cases.yaml`: the cause must come first on `fires`, and must not come first on `silent`."""
+
+    fires: tuple[Case, ...] = Field(min_length=1)
+    silent: tuple[Case, ...] = Field(min_length=1)
+
+    @model_validator(mode="after")
+    def _silent_says_why(self) -> CaseFile:
+        for case in self.silent:
+            if not case.why:
+                raise ValueError("every case under `silent` needs `why:` (what makes it look like this cause)")
+        return self
+
+
+class Prediction(_Model):
+    """Probability of each outcome of an experiment when a cause is at work; measured in the lab, not guessed."""
+
+    confirmed: Annotated[float, Field(ge=0, le=1)]
+    refuted: Annotated[float, Field(ge=0, le=1)]
+    inconclusive: Annotated[float, Field(ge=0, le=1)]
+
+    @model_validator(mode="after")
+    def _sums_to_one(self) -> Prediction:
+        total = self.confirmed + self.refuted + self.inconclusive
+        if abs(total - 1) > 1e-6:
+            raise ValueError(f"confirmed + refuted + inconclusive must be 1, found {total:g}")
+        return self
+
+
+class ExperimentRule(_Model):
+    """A control arm, a treatment arm with exactly one change, and what each cause predicts."""
+
+    id: Annotated[str, Field(pattern=r"^[a-z0-9_]+$")]
+    title: str
+    question: str
+    kind: Literal["twin", "probe", "memory"] = "twin"
+    """`twin` trains a tiny model; `probe` runs a named check (`probe:`); `memory` does measured arithmetic."""
+    probe: str | None = None
+    change: dict[str, str | int | float | bool] = {}
+    """Twin field -> new value or a factor such as `x0.1`; exactly one entry for a treatment."""
+    metric: str = "lost_gap"
+    """What is compared between control and treatment."""
+    confirms: tuple[CauseId, ...]
+    """Causes that a recovery under this change confirms."""
+    says: str
+    """What the outcome would mean, written before the run: the prediction shown in the report."""
+    predicts: dict[str, Prediction]
+    """Cause id, or `other` for every cause that is not listed."""
+    cost: Annotated[float, Field(gt=0)]
+    """CPU seconds with default settings, measured."""
+    measured: str = ""
+    """How the probabilities and the cost were measured."""
+
+
+class Taxonomy(_Model):
+    """Cause id -> one line of meaning, by domain."""
+
+    causes: dict[str, str]

@@ -1,0 +1,1 @@
+"""Diagnosis to a ticket."""
