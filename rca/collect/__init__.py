@@ -1,0 +1,1 @@
+"""Events, facts and hypotheses to the parts of a diagnosis."""

@@ -1,0 +1,153 @@
+"""Candidates to hypotheses: every condition becomes a sentence with the place that shows it."""
+
+from __future__ import annotations
+
+import datetime as dt
+import hashlib
+import re
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from rca.diagnosis import ContextLine, Evidence, Fix, Hypothesis
+from rca.events import Event, EventTable
+from rca.hypotheses.match import FactLike
+from rca.hypotheses.score import NONE, Candidate, Found
+from rca.rules.schema import Cause
+
+ContextLookup = Callable[[Sequence[tuple[str, int, int | None]]], Mapping[tuple[str, int], tuple[ContextLine, ...]]]
+"""(source, line, byte offset) of many lines -> the lines around each."""
+
+SHOWN = 12
+"""Hypotheses kept in the diagnosis; the rest is below a probability anyone would act on."""
+_PLACEHOLDER = re.compile(r"\{([a-zA-Z0-9_.]+)\}")
+
+
+def hypotheses(
+    candidates: Sequence[Candidate], events: EventTable, facts: Mapping[str, FactLike], *, context: ContextLookup
+) -> tuple[Hypothesis, ...]:
+    """Return the leading candidates with their evidence, places and surrounding lines."""
+    kept = [item for item in candidates if item.cause.id != NONE][:SHOWN]
+    places = {
+        (event.source, event.line, event.offset)
+        for candidate in kept[:6]
+        for found in candidate.found
+        if found.answer.outcome == "met" and (event := _shown(found, events)) is not None and event.line is not None
+    }
+    around = context(sorted(places, key=lambda place: (place[0], place[1])))
+    return tuple(_hypothesis(candidate, events, facts, around) for candidate in kept)
+
+
+def fill(template: str, values: Mapping[str, Any], facts: Mapping[str, FactLike]) -> str:
+    """Replace `{name}` by the fact or capture of that name; a name without a value is left out with its braces."""
+
+    def value(match: re.Match[str]) -> str:
+        name = match.group(1)
+        if name in values:
+            return _plain(name, values[name])
+        if name in facts:
+            fact = facts[name]
+            return _plain(name, fact.value) + (f" {fact.unit}" if fact.unit else "")
+        return "?"
+
+    return _PLACEHOLDER.sub(value, template)
+
+
+def _plain(name: str, value: Any) -> str:
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if name.endswith("_bytes") and isinstance(value, (int, float)):
+        return f"{value / 2**30:.2f} GiB"
+    if isinstance(value, float):
+        return f"{value:.4g}"
+    return str(value)
+
+
+def _hypothesis(
+    candidate: Candidate,
+    events: EventTable,
+    facts: Mapping[str, FactLike],
+    around: Mapping[tuple[str, int], tuple[ContextLine, ...]],
+) -> Hypothesis:
+    cause = candidate.cause
+    rows = [_evidence(cause, found, events, facts, around) for found in candidate.found]
+    split = len(cause.evidence)
+    met = [found.answer.outcome == "met" for found in candidate.found]
+    values = {name: value for found in candidate.found for name, value in found.answer.values.items()}
+    return Hypothesis(
+        cause=cause.id,
+        title=cause.title,
+        sentence=fill(cause.sentence, values, facts),
+        summary=cause.summary,
+        domain=cause.domain,
+        probability=candidate.probability,
+        prior=cause.prior,
+        score=candidate.score,
+        status="explained" if candidate.explained_by else "suspected",
+        evidence_for=tuple(row for row, yes in zip(rows[:split], met[:split], strict=True) if yes),
+        evidence_against=tuple(row for row, yes in zip(rows[split:], met[split:], strict=True) if yes),
+        no_data=tuple(
+            row for row, found in zip(rows, candidate.found, strict=True) if found.answer.outcome == "no_data"
+        ),
+        explained_by=candidate.explained_by,
+        experiments=cause.experiments,
+        fixes=tuple(Fix(**fix.model_dump()) for fix in cause.fixes),
+        decide=cause.decide,
+        falsepositives=cause.falsepositives,
+        references=tuple((reference.title, reference.url) for reference in cause.references),
+    )
+
+
+def _shown(found: Found, events: EventTable) -> Event | None:
+    """The event that shows an answer best: the first one that stands in a text line, else the first."""
+    shown = [events.get(event) for event in found.answer.events[:4]]
+    return next((event for event in shown if event.line is not None and event.text), shown[0] if shown else None)
+
+
+def _evidence(
+    cause: Cause,
+    found: Found,
+    events: EventTable,
+    facts: Mapping[str, FactLike],
+    around: Mapping[tuple[str, int], tuple[ContextLine, ...]],
+) -> Evidence:
+    rule, answer = found.rule, found.answer
+    event = _shown(found, events) if answer.outcome == "met" else None
+    says = fill(rule.says, answer.values, facts)
+    key = "\0".join([cause.id, rule.id, event.source if event else "", str(event.line if event else "")])
+    identity = "ev-" + hashlib.sha256(key.encode()).hexdigest()[:10]
+    if event is None:
+        wanted = rule.fact or rule.config or rule.signature or rule.package or ""
+        missing = f"needs {rule.kind} {wanted}".strip() if answer.outcome == "no_data" else ""
+        return Evidence(
+            id=identity,
+            says=says,
+            weight=found.weight,
+            kind=rule.kind,
+            decides=missing,
+            text=str(answer.values.get("fact_says", "")),
+        )
+    ranks = {item.rank for number in answer.events[:64] if (item := events.get(number)).rank is not None}
+    return Evidence(
+        id=identity,
+        says=says,
+        weight=found.weight,
+        kind=rule.kind,
+        source=event.source,
+        line=event.line,
+        rank=event.rank,
+        host=event.host,
+        step=event.step,
+        time=iso(event.time),
+        text=str(answer.values.get("fact_says") or "") or event.text or event.name,
+        context=around.get((event.source, event.line or 0), ()),
+        count=max(1, len(answer.events)),
+        ranks=tuple(sorted(rank for rank in ranks if rank is not None)),
+    )
+
+
+def iso(microseconds: int | None) -> str | None:
+    """Return an ISO 8601 time in UTC."""
+    if microseconds is None:
+        return None
+    moment = dt.datetime(1970, 1, 1, tzinfo=dt.timezone.utc) + dt.timedelta(microseconds=microseconds)
+    return moment.isoformat(timespec="milliseconds" if microseconds % 1_000_000 else "seconds").replace("+00:00", "Z")

@@ -1,0 +1,70 @@
+"""The answer: which hypothesis leads, or `none`, or `unknown`, with its probability in words."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from rca.diagnosis import Failure, Hypothesis, Verdict
+from rca.hypotheses.score import NONE, UNKNOWN
+from rca.rules.schema import Cause
+
+WEAK = 0.3
+"""A leading cause below this probability is not named: the verdict is `unknown`."""
+_WORDS = ((0.97, "almost certain"), (0.9, "very likely"), (0.7, "likely"), (0.5, "more likely than not"))
+
+
+def in_words(probability: float) -> str:
+    """Return the probability as the words used in every format."""
+    return next((words for bound, words in _WORDS if probability >= bound), "possible")
+
+
+def verdict(
+    hypotheses: Sequence[Hypothesis],
+    *,
+    unknown: float,
+    healthy: float,
+    healthy_cause: Cause | None,
+    failure: Failure | None,
+) -> Verdict:
+    """Return the answer; `unknown` and `healthy` are the probabilities of these two outcomes."""
+    best = max(hypotheses, key=lambda item: item.probability, default=None)
+    leading = best.probability if best is not None else 0.0
+    if healthy_cause is not None and healthy > max(leading, unknown):
+        return Verdict(
+            cause=NONE,
+            title=healthy_cause.title,
+            sentence=healthy_cause.sentence,
+            probability=healthy,
+            words=in_words(healthy),
+            status="none",
+        )
+    if best is None or unknown >= leading or leading < WEAK:
+        what = f"{failure.what} was observed, but no" if failure is not None else "No"
+        return Verdict(
+            cause=UNKNOWN,
+            title="Unknown cause",
+            sentence=f"{what} known cause explains this run well enough to be named.",
+            probability=max(unknown, 1 - leading if leading < WEAK else 0.0),
+            words=in_words(max(unknown, 1 - leading if leading < WEAK else 0.0)),
+            status="unknown",
+            next_step=best.decide[0] if best is not None and best.decide else "",
+        )
+    confirmed = best.status == "confirmed"
+    return Verdict(
+        cause=best.cause,
+        title=best.title,
+        sentence=best.sentence,
+        probability=best.probability,
+        words=in_words(best.probability),
+        status="confirmed" if confirmed else "suspected",
+        domain=best.domain,
+        next_step="" if confirmed or not best.decide else best.decide[0],
+    )
+
+
+def missing(hypotheses: Sequence[Hypothesis], chosen: Verdict) -> tuple[str, ...]:
+    """Return what would have decided the case: steps of the leading candidates while none of them is confirmed."""
+    if chosen.status in {"confirmed", "none"}:
+        return ()
+    near = [item for item in hypotheses if item.explained_by is None][:3]
+    return tuple(dict.fromkeys(step for item in near for step in item.decide))[:6]

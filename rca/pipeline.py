@@ -1,0 +1,299 @@
+"""The one pass: run directory -> events -> facts -> hypotheses -> experiments -> diagnosis."""
+
+from __future__ import annotations
+
+import datetime as dt
+import json
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import ProcessPoolExecutor
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from functools import partial
+from multiprocessing import get_context
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal, TypeVar
+
+import rca
+from rca.collect.evidence import hypotheses as collect_hypotheses
+from rca.collect.overview import overview
+from rca.collect.series import curves
+from rca.collect.settings import settings
+from rca.collect.timeline import timeline
+from rca.collect.verdict import missing, verdict
+from rca.diagnosis import Diagnosis, SourceRecord
+from rca.errors import NothingReadable, UsageError
+from rca.events import EventTable
+from rca.facts.chronology import failure
+from rca.facts.interface import Fact
+from rca.facts.registry import ALL as FACT_FUNCTIONS
+from rca.facts.trace import breakdowns
+from rca.hypotheses.match import View
+from rca.hypotheses.score import NONE, Ranking, rank
+from rca.ingest.context import lines_around
+from rca.ingest.discover import discover
+from rca.ingest.interface import Ingested, IngestContext, Source
+from rca.ingest.read import read_source
+from rca.ingest.registry import INGESTORS
+from rca.redact import redact_diagnosis
+from rca.rules.load import Knowledge, builtin_folder, load
+
+if TYPE_CHECKING:
+    from rca.agent import Investigation
+
+RedactMode = Literal["default", "strict", "none"]
+Progress = Callable[[str, int, int], None]
+"""Stage, done, total."""
+_T = TypeVar("_T")
+
+
+@dataclass(frozen=True)
+class Options:
+    """How an analysis is done."""
+
+    experiments: str = "auto"
+    """`auto`, `all`, `none` or experiment ids separated by commas."""
+    budget_s: float = 60.0
+    """Seconds that experiments may take altogether."""
+    device: str = "auto"
+    redact: RedactMode = "default"
+    jobs: int = 1
+    strict: bool = False
+    """Raise what a plug-in raises instead of noting it in the report."""
+
+
+@dataclass(frozen=True)
+class Reading:
+    """What was read of a run directory."""
+
+    sources: tuple[Source, ...]
+    records: tuple[SourceRecord, ...]
+    events: EventTable
+
+
+@dataclass(frozen=True)
+class Analysis:
+    """The diagnosis and the event table it came from."""
+
+    diagnosis: Diagnosis
+    events: EventTable
+
+
+@dataclass
+class _Notes:
+    """Warnings and timings that gather on the way."""
+
+    strict: bool
+    warnings: list[str] = field(default_factory=list)
+    timings: dict[str, float] = field(default_factory=dict)
+
+    @contextmanager
+    def timed(self, stage: str) -> Iterator[None]:
+        start = time.perf_counter()
+        yield
+        self.timings[stage] = round(time.perf_counter() - start, 4)
+
+    def guarded(self, what: str, call: Callable[[], _T], otherwise: _T) -> _T:
+        """Call a plug-in; whatever it raises becomes a warning, so that the rest of the analysis goes on."""
+        try:
+            return call()
+        except Exception as error:
+            if self.strict:
+                raise
+            self.warnings.append(f"{what} failed and was left out: {type(error).__name__}: {error}")
+            return otherwise
+
+
+def analyze(
+    run_dir: str | Path,
+    *,
+    rules: Sequence[Path] = (),
+    disabled: Sequence[str] = (),
+    options: Options | None = None,
+    progress: Progress | None = None,
+) -> Diagnosis:
+    """Find out why the job that left `run_dir` behind failed or trains badly.
+
+    `rules` are further knowledge folders, `disabled` ids of rules to leave out. Raises UsageError for a directory that
+    does not exist, NothingReadable for one without a readable file, KnowledgeError for a wrong rule file.
+    """
+    knowledge = load(rules, disabled=disabled)
+    return examine(Path(run_dir), knowledge, options=options or Options(), progress=progress).diagnosis
+
+
+def examine(run_dir: Path, knowledge: Knowledge, *, options: Options, progress: Progress | None = None) -> Analysis:
+    """Analyse a run directory with knowledge that is loaded already; see `analyze`."""
+    notes = _Notes(strict=options.strict)
+    tell = progress or _silent
+    with notes.timed("read"):
+        reading = _read(run_dir, knowledge, options, notes, tell)
+    events = reading.events
+    with notes.timed("facts"):
+        tell("facts", 0, 1)
+        facts = extract_facts(events, notes)
+    with notes.timed("rank"):
+        tell("rank", 0, 1)
+        ranking = rank(
+            knowledge.causes.values(),
+            View(events=events, facts=facts),
+            signatures=knowledge.signatures,
+            calibration=calibration(),
+        )
+        found = collect_hypotheses(ranking.candidates, events, facts, context=partial(lines_around, reading.sources))
+    with notes.timed("experiments"):
+        investigation = _investigate(found, knowledge, events, facts, options, notes, tell)
+    with notes.timed("collect"):
+        diagnosis = _diagnosis(run_dir, reading, facts, ranking, investigation, knowledge, notes)
+    with notes.timed("redact"):
+        diagnosis = redact_diagnosis(diagnosis, mode=options.redact, hosts=diagnosis.run.hosts)
+    return Analysis(diagnosis=diagnosis.model_copy(update={"timings": dict(notes.timings)}), events=events)
+
+
+def judge(run_dir: Path, knowledge: Knowledge) -> tuple[str, ...]:
+    """Return the verdict and then the causes by falling probability, by rules only."""
+    diagnosis = examine(run_dir, knowledge, options=Options(experiments="none", redact="none", strict=True)).diagnosis
+    others = [item.cause for item in diagnosis.hypotheses if item.cause != diagnosis.verdict.cause]
+    return (diagnosis.verdict.cause, *others)
+
+
+def extract_facts(events: EventTable, notes: _Notes) -> Mapping[str, Fact]:
+    """Compute all facts; a function that fails is noted and the others go on."""
+    facts: dict[str, Fact] = {}
+    for function in FACT_FUNCTIONS:
+        found: Sequence[Fact] = notes.guarded(
+            f"the fact function {function.__module__}.{function.__name__}", lambda: tuple(function(events)), ()
+        )
+        facts.update({fact.name: fact for fact in found})
+    return facts
+
+
+def calibration() -> Mapping[str, float]:
+    """Return the fitted calibration, if there is one."""
+    file = builtin_folder() / "calibration.json"
+    return dict(json.loads(file.read_text(encoding="utf-8"))) if file.is_file() else {}
+
+
+def _silent(_stage: str, _done: int, _total: int) -> None:
+    return
+
+
+def _read(run_dir: Path, knowledge: Knowledge, options: Options, notes: _Notes, tell: Progress) -> Reading:
+    if not run_dir.is_dir():
+        raise UsageError(f"{run_dir} is not a directory; give the folder that holds the logs of the run")
+    context = IngestContext(signatures=knowledge.patterns)
+    sources, skipped = discover(run_dir, context.limits)
+    records: list[SourceRecord] = list(skipped)
+    parts = []
+    texts = 0
+    for done, (source, (record, ingested)) in enumerate(_mapped(sources, context, options, notes)):
+        tell(f"read {source.path}", done, len(sources))
+        records.append(record)
+        if ingested is not None:
+            parts.append(ingested.events)
+            texts += ingested.text
+    if not any(record.status == "read" for record in records):
+        reasons = "; ".join(f"{record.path}: {record.why}" for record in records[:3]) or "it holds no files"
+        raise NothingReadable(f"nothing in {run_dir} could be read ({reasons})")
+    records.sort(key=lambda record: record.path)
+    return Reading(tuple(sources), tuple(records), EventTable.from_parts(parts, text_sources=texts))
+
+
+def _mapped(
+    sources: Sequence[Source], context: IngestContext, options: Options, notes: _Notes
+) -> Iterator[tuple[Source, tuple[SourceRecord, Ingested | None]]]:
+    """Read every source, here or in worker processes, in the order given."""
+    read = partial(read_source, ingestors=INGESTORS, context=context)
+    if options.jobs > 1 and len(sources) > 1:
+        with ProcessPoolExecutor(min(options.jobs, len(sources)), mp_context=get_context("spawn")) as pool:
+            waiting = [(source, pool.submit(read, source)) for source in sources]
+            for source, result in waiting:
+                yield source, notes.guarded(f"reading {source.path}", result.result, _lost(source))
+    else:
+        for source in sources:
+            yield source, notes.guarded(f"reading {source.path}", partial(read, source), _lost(source))
+
+
+def _lost(source: Source) -> tuple[SourceRecord, None]:
+    why = "the reader failed; the warnings say how"
+    return SourceRecord(path=source.path, status="skipped", why=why, bytes=source.size), None
+
+
+def _investigate(
+    found: Sequence[Any],
+    knowledge: Knowledge,
+    events: EventTable,
+    facts: Mapping[str, Fact],
+    options: Options,
+    notes: _Notes,
+    tell: Progress,
+) -> Investigation:
+    from rca.agent import Investigation, investigate
+
+    untouched = Investigation(hypotheses=tuple(found), experiments=(), rounds=())
+    if options.experiments == "none":
+        return untouched
+    from rca.experiments.profile import run_profile
+    from rca.experiments.run import experimenter
+
+    tell("experiments", 0, 1)
+    return notes.guarded(
+        "the experiments",
+        lambda: investigate(
+            found,
+            knowledge.experiments,
+            run_profile(events, facts),
+            experimenter,
+            budget_s=options.budget_s,
+            device=options.device,
+            choose=options.experiments,
+        ),
+        untouched,
+    )
+
+
+def _diagnosis(
+    run_dir: Path,
+    reading: Reading,
+    facts: Mapping[str, Fact],
+    ranking: Ranking,
+    investigation: Investigation,
+    knowledge: Knowledge,
+    notes: _Notes,
+) -> Diagnosis:
+    events = reading.events
+    healthy = sum(item.probability for item in ranking.candidates if item.cause.id == NONE)
+    listed = sum(item.probability for item in investigation.hypotheses)
+    tail = sum(item.probability for item in ranking.candidates) - healthy
+    before = sum(item.probability for item in ranking.candidates[: len(investigation.hypotheses) + 1]) - healthy
+    observed = notes.guarded("the description of the failure", lambda: failure(events, facts), None)
+    answer = verdict(
+        investigation.hypotheses,
+        unknown=ranking.unknown if listed <= 0 else max(0.0, 1.0 - healthy - listed - max(0.0, tail - before)),
+        healthy=healthy,
+        healthy_cause=knowledge.causes.get(NONE),
+        failure=observed,
+    )
+    first = facts.get("failure.event")
+    return Diagnosis(
+        rca_version=rca.__version__,
+        generated=dt.datetime.now(dt.timezone.utc).isoformat(timespec="seconds").replace("+00:00", "Z"),
+        run=overview(_name(run_dir), run_dir, events, reading.records),
+        verdict=answer,
+        failure=observed,
+        hypotheses=investigation.hypotheses,
+        experiments=investigation.experiments,
+        log=investigation.rounds,
+        series=curves(events),
+        breakdowns=notes.guarded("the step breakdown", lambda: breakdowns(events), ()),
+        timeline=timeline(events, failure_event=first.events[0] if first is not None and first.events else None),
+        settings=settings(events),
+        sources=reading.records,
+        warnings=(*knowledge.notes, *notes.warnings),
+        missing=missing(investigation.hypotheses, answer),
+    )
+
+
+def _name(run_dir: Path) -> str:
+    """Name of the run: its folder, or the folder above when it is just called `run`."""
+    resolved = run_dir.resolve()
+    return f"{resolved.parent.name}/{resolved.name}" if resolved.name == "run" else resolved.name
