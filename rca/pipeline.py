@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from functools import partial
 from multiprocessing import get_context
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, TypeVar
+from typing import TYPE_CHECKING, Literal, TypeVar
 
 import rca
 from rca.collect.evidence import hypotheses as collect_hypotheses
@@ -21,18 +21,18 @@ from rca.collect.series import curves
 from rca.collect.settings import settings
 from rca.collect.timeline import timeline
 from rca.collect.verdict import missing, verdict
-from rca.diagnosis import Diagnosis, SourceRecord
+from rca.diagnosis import Diagnosis, Hypothesis, SourceRecord
 from rca.errors import NothingReadable, UsageError
 from rca.events import EventTable
 from rca.facts.chronology import failure
-from rca.facts.interface import Fact
+from rca.facts.interface import Fact, FactFunction
 from rca.facts.registry import ALL as FACT_FUNCTIONS
 from rca.facts.trace import breakdowns
 from rca.hypotheses.match import View
 from rca.hypotheses.score import NONE, Ranking, rank
 from rca.ingest.context import lines_around
 from rca.ingest.discover import discover
-from rca.ingest.interface import Ingested, IngestContext, Source
+from rca.ingest.interface import IngestContext, Ingested, Source
 from rca.ingest.read import read_source
 from rca.ingest.registry import INGESTORS
 from rca.redact import redact_diagnosis
@@ -141,9 +141,21 @@ def examine(run_dir: Path, knowledge: Knowledge, *, options: Options, progress: 
         )
         found = collect_hypotheses(ranking.candidates, events, facts, context=partial(lines_around, reading.sources))
     with notes.timed("experiments"):
-        investigation = _investigate(found, knowledge, events, facts, options, notes, tell)
+        tell("experiments", 0, 1)
+        investigation = _investigate(
+            found, knowledge=knowledge, events=events, facts=facts, options=options, notes=notes
+        )
     with notes.timed("collect"):
-        diagnosis = _diagnosis(run_dir, reading, facts, ranking, investigation, knowledge, notes)
+        diagnosis = _diagnosis(
+            run_dir,
+            reading,
+            facts=facts,
+            ranking=ranking,
+            before=found,
+            after=investigation,
+            knowledge=knowledge,
+            notes=notes,
+        )
     with notes.timed("redact"):
         diagnosis = redact_diagnosis(diagnosis, mode=options.redact, hosts=diagnosis.run.hosts)
     return Analysis(diagnosis=diagnosis.model_copy(update={"timings": dict(notes.timings)}), events=events)
@@ -160,11 +172,14 @@ def extract_facts(events: EventTable, notes: _Notes) -> Mapping[str, Fact]:
     """Compute all facts; a function that fails is noted and the others go on."""
     facts: dict[str, Fact] = {}
     for function in FACT_FUNCTIONS:
-        found: Sequence[Fact] = notes.guarded(
-            f"the fact function {function.__module__}.{function.__name__}", lambda: tuple(function(events)), ()
-        )
+        what = f"the fact function {function.__module__}.{function.__name__}"
+        found: Sequence[Fact] = notes.guarded(what, partial(_listed, function, events), ())
         facts.update({fact.name: fact for fact in found})
     return facts
+
+
+def _listed(function: FactFunction, events: EventTable) -> Sequence[Fact]:
+    return tuple(function(events))
 
 
 def calibration() -> Mapping[str, float]:
@@ -219,13 +234,13 @@ def _lost(source: Source) -> tuple[SourceRecord, None]:
 
 
 def _investigate(
-    found: Sequence[Any],
+    found: Sequence[Hypothesis],
+    *,
     knowledge: Knowledge,
     events: EventTable,
     facts: Mapping[str, Fact],
     options: Options,
     notes: _Notes,
-    tell: Progress,
 ) -> Investigation:
     from rca.agent import Investigation, investigate
 
@@ -235,7 +250,6 @@ def _investigate(
     from rca.experiments.profile import run_profile
     from rca.experiments.run import experimenter
 
-    tell("experiments", 0, 1)
     return notes.guarded(
         "the experiments",
         lambda: investigate(
@@ -254,22 +268,24 @@ def _investigate(
 def _diagnosis(
     run_dir: Path,
     reading: Reading,
+    *,
     facts: Mapping[str, Fact],
     ranking: Ranking,
-    investigation: Investigation,
+    before: Sequence[Hypothesis],
+    after: Investigation,
     knowledge: Knowledge,
     notes: _Notes,
 ) -> Diagnosis:
     events = reading.events
-    healthy = sum(item.probability for item in ranking.candidates if item.cause.id == NONE)
-    listed = sum(item.probability for item in investigation.hypotheses)
-    tail = sum(item.probability for item in ranking.candidates) - healthy
-    before = sum(item.probability for item in ranking.candidates[: len(investigation.hypotheses) + 1]) - healthy
     observed = notes.guarded("the description of the failure", lambda: failure(events, facts), None)
+    # What the experiments took from or gave to the listed causes, the unlisted outcomes share in proportion.
+    listed = sum(item.probability for item in before)
+    left = (1 - sum(item.probability for item in after.hypotheses)) / (1 - listed) if listed < 1 else 0.0
+    healthy = sum(item.probability for item in ranking.candidates if item.cause.id == NONE)
     answer = verdict(
-        investigation.hypotheses,
-        unknown=ranking.unknown if listed <= 0 else max(0.0, 1.0 - healthy - listed - max(0.0, tail - before)),
-        healthy=healthy,
+        after.hypotheses,
+        unknown=ranking.unknown * left,
+        healthy=healthy * left,
         healthy_cause=knowledge.causes.get(NONE),
         failure=observed,
     )
@@ -280,16 +296,16 @@ def _diagnosis(
         run=overview(_name(run_dir), run_dir, events, reading.records),
         verdict=answer,
         failure=observed,
-        hypotheses=investigation.hypotheses,
-        experiments=investigation.experiments,
-        log=investigation.rounds,
+        hypotheses=after.hypotheses,
+        experiments=after.experiments,
+        log=after.rounds,
         series=curves(events),
         breakdowns=notes.guarded("the step breakdown", lambda: breakdowns(events), ()),
         timeline=timeline(events, failure_event=first.events[0] if first is not None and first.events else None),
         settings=settings(events),
         sources=reading.records,
         warnings=(*knowledge.notes, *notes.warnings),
-        missing=missing(investigation.hypotheses, answer),
+        missing=missing(after.hypotheses, answer),
     )
 
 

@@ -54,7 +54,7 @@ def _curve(name: str, text: Any, steps: Sequence[int]) -> list[Any]:
     values = _segments(name, parts[0], steps)
     generator = np.random.default_rng(0)
     for part in parts[1:]:
-        values = _changed(name, part, values, steps, generator)
+        values = _changed(part, values, steps, curve=name, generator=generator)
     return values.tolist()
 
 
@@ -66,7 +66,7 @@ def _segments(name: str, text: str, steps: Sequence[int]) -> np.ndarray:
     for index, word in enumerate(words):
         start = starts[index] if index else 0
         end = starts[index + 1] if index + 1 < len(words) else len(steps)
-        values[start:end] = _shape(name, word, end - start, before)
+        values[start:end] = _shape(word, end - start, before)
         before = values[end - 1] if end > start else before
     return values
 
@@ -80,10 +80,10 @@ def _start(name: str, word: str, steps: Sequence[int]) -> int:
     return 0 if step is None else int(np.searchsorted(steps, int(step)))
 
 
-def _shape(name: str, word: str, length: int, before: float) -> np.ndarray:
+def _shape(word: str, length: int, before: float) -> np.ndarray:
     if _POINT.match(word):
         return np.full(length, math.inf if word.startswith("inf") else math.nan)
-    numbers = [float(item) for item in re.findall(_NUMBER, word.split(" from ")[0].split(" every ")[0])]
+    numbers = [float(item) for item in re.findall(_NUMBER, re.sub(r" (from|every) \d+", "", word))]
     progress = np.linspace(0.0, 1.0, max(length, 1))[:length]
     if word.startswith("constant"):
         return np.full(length, numbers[0])
@@ -101,14 +101,14 @@ def _shape(name: str, word: str, length: int, before: float) -> np.ndarray:
 
 
 def _changed(
-    name: str, part: str, values: np.ndarray, steps: Sequence[int], generator: np.random.Generator
+    part: str, values: np.ndarray, steps: Sequence[int], *, curve: str, generator: np.random.Generator
 ) -> np.ndarray:
     noise = _NOISE.match(part)
     if noise is not None:
         return values + generator.normal(0.0, float(noise[2]), len(values))
     point = _POINT.match(part)
     if point is None:
-        raise KnowledgeError(f"{name}: {part!r} is not a change of a curve; see rca/rules/synthetic.py for the words")
+        raise KnowledgeError(f"{curve}: {part!r} is not a change of a curve; see rca/rules/synthetic.py for the words")
     step = int(point["at"] or point["spike"])
     value = float(point[3]) if point["spike"] else float(point["what"])
     changed = values.copy()

@@ -48,13 +48,16 @@ def run_cases(knowledge: Knowledge, causes: Sequence[Cause], judge: Judge) -> It
         cases = load_cases(file)
         for kind, group in (("fires", cases.fires), ("silent", cases.silent)):
             for number, case in enumerate(group, start=1):
-                yield _run_case(cause, kind, case.name or f"{kind} {number}", case, file.parent, judge)
+                order = _judged(case, file.parent, judge)
+                yield _result(cause, kind, case.name or f"{kind} {number}", order)
 
 
-def _run_case(cause: Cause, kind: str, name: str, case: Case, beside: Path, judge: Judge) -> CaseResult:
+def _judged(case: Case, beside: Path, judge: Judge) -> Sequence[str]:
     with tempfile.TemporaryDirectory(prefix="rca-case-") as folder:
-        run = beside / case.run if case.run else write_case(case, Path(folder) / "run")
-        order = judge(run)
+        return judge(beside / case.run if case.run else write_case(case, Path(folder) / "run"))
+
+
+def _result(cause: Cause, kind: str, name: str, order: Sequence[str]) -> CaseResult:
     first = order[0] if order else "nothing"
     passed = (first == cause.id) is (kind == "fires")
     others = ", ".join(order[1:4])

@@ -1,0 +1,5 @@
+"""`python -m rca`."""
+
+from rca.cli import main
+
+main()

@@ -1,0 +1,358 @@
+"""The command line: options in, exit code out. The only file that prints and exits."""
+
+from __future__ import annotations
+
+import os
+import sys
+import traceback
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from rca import __version__
+from rca.config import defaults
+from rca.errors import RcaError, UsageError
+
+if TYPE_CHECKING:
+    from rca.diagnosis import Diagnosis
+
+_SETTINGS = {"help_option_names": ["-h", "--help"], "max_content_width": 96, "auto_envvar_prefix": "RCA"}
+_FORMATS = ("html", "json", "md", "text")
+_RULES = click.option(
+    "--rules", type=click.Path(path_type=Path), multiple=True, metavar="DIR", help="Further rule folders; repeatable."
+)
+_DISABLE = click.option("--disable", multiple=True, metavar="ID", help="Rule ids to leave out; repeatable.")
+_COLOR = click.option("--color", type=click.Choice(["auto", "always", "never"]), default="auto", show_default=True)
+
+
+@click.group(context_settings=_SETTINGS)
+@click.version_option(__version__, prog_name="rca")
+@click.option("--config", type=click.Path(path_type=Path), help="Configuration file instead of ./rca.toml.")
+@click.pass_context
+def cli(context: click.Context, config: Path | None) -> None:
+    """Find out why a deep-learning job failed or trains badly.
+
+    Reads what the job left behind, ranks the possible causes, tests the leading ones on a tiny model, and writes a
+    report. Start with: rca analyze RUN_DIR
+    """
+    context.default_map = defaults(config)
+
+
+@cli.command()
+@click.argument("run_dir", type=click.Path(path_type=Path))
+@click.option("-o", "--output", default="reports", show_default=True, metavar="DIR", help="Where reports are written.")
+@click.option("-f", "--format", "formats", type=click.Choice(_FORMATS), multiple=True,
+              help="Formats to write; repeatable. Without it: html, json and md, and a summary here.")  # fmt: skip
+@click.option("--json", "as_json", is_flag=True, help="Print the diagnosis as one JSON document and write nothing.")
+@click.option("--experiments", default="auto", show_default=True, metavar="auto|all|none|ID,...",
+              help="Which experiments may run.")  # fmt: skip
+@click.option("--budget", default="60s", show_default=True, metavar="TIME", help="Time for all experiments: 30s, 5m.")
+@click.option("--device", type=click.Choice(["auto", "cpu", "cuda"]), default="auto", show_default=True)
+@_RULES
+@_DISABLE
+@click.option("--jobs", type=click.IntRange(1, 256), default=1, show_default=True, help="Processes that read files.")
+@click.option("--fail-on", metavar="any|CAUSE", help="Exit with 1 when this cause, or any, is found.")
+@click.option("--redact", type=click.Choice(["default", "strict", "none"]), default="default", show_default=True,
+              help="What is replaced before anything is shown.")  # fmt: skip
+@click.option("--save-events", type=click.Path(path_type=Path), metavar="FILE", help="Write the event table (Parquet).")
+@click.option("--force", is_flag=True, help="Replace a file that rca did not write.")
+@click.option("--strict", is_flag=True, help="Stop at the first reader or fact that fails.")
+@click.option("-q", "--quiet", is_flag=True, help="No progress, one line of summary.")
+@click.option("-v", "--verbose", is_flag=True, help="More candidates and all warnings in the summary.")
+@_COLOR
+def analyze(run_dir: Path, **options: Any) -> None:
+    """Analyze what a job left behind in RUN_DIR."""
+    from rca.pipeline import Options, examine
+    from rca.progress import progress
+    from rca.report.registry import FORMATS, warm_up
+    from rca.rules.load import load
+
+    knowledge = load(options["rules"], disabled=options["disable"])
+    wanted = options["formats"] or ("html", "json", "md")
+    if "html" in wanted and not options["as_json"]:
+        warm_up()
+    with progress(enabled=not options["quiet"] and sys.stderr.isatty()) as tell:
+        analysis = examine(
+            run_dir,
+            knowledge,
+            options=Options(
+                experiments=options["experiments"],
+                budget_s=_seconds(options["budget"]),
+                device=options["device"],
+                redact=options["redact"],
+                jobs=options["jobs"],
+                strict=options["strict"],
+            ),
+            progress=tell,
+        )
+    if options["save_events"] is not None:
+        analysis.events.write_parquet(options["save_events"])
+    diagnosis = analysis.diagnosis
+    if options["as_json"] or options["output"] == "-":
+        only = "json" if options["as_json"] else _single(wanted)
+        click.echo(FORMATS[only].render(diagnosis), nl=False)
+    else:
+        written = _write(diagnosis, Path(options["output"]), wanted, force=options["force"])
+        _summary(diagnosis, written, options)
+    _fail_on(diagnosis, options["fail_on"])
+
+
+@cli.command()
+@click.argument("cause")
+@_RULES
+@_COLOR
+def explain(cause: str, rules: Sequence[Path], color: str) -> None:
+    """Explain a CAUSE: what it is, what speaks for it, how to fix it."""
+    from rca.report.color import use_color
+    from rca.rules.explain import explanation
+    from rca.rules.load import load
+
+    click.echo(explanation(load(rules), cause, color=use_color(color, sys.stdout)))
+
+
+@cli.command()
+@click.argument("saved", type=click.Path(path_type=Path))
+@click.option("-f", "--format", "form", type=click.Choice(_FORMATS), default="text", show_default=True)
+@click.option("-o", "--output", default="-", metavar="FILE", help="File to write; - for standard output.")
+@click.option("--force", is_flag=True, help="Replace a file that rca did not write.")
+def report(saved: Path, form: str, output: str, force: bool) -> None:
+    """Render a SAVED report (.json or .html) in another format."""
+    from rca.report.registry import FORMATS
+    from rca.report.saved import load_saved
+
+    text = FORMATS[form].render(load_saved(saved))
+    if output == "-":
+        click.echo(text, nl=False)
+    else:
+        _replace(Path(output), text, force=force)
+
+
+@cli.command("eval")
+@click.argument("cases_dir", type=click.Path(path_type=Path))
+@click.option("--experiments", default="none", show_default=True, metavar="auto|all|none|ID,...")
+@click.option("--budget", default="60s", show_default=True, metavar="TIME")
+@_RULES
+@click.option("--json", "as_json", is_flag=True, help="Print the score as one JSON document.")
+def evaluate(cases_dir: Path, experiments: str, budget: str, rules: Sequence[Path], as_json: bool) -> None:
+    """Score the labelled incidents in CASES_DIR (folders of run/ and truth.json)."""
+    from rca.evaluate import evaluate as judge_all
+    from rca.evaluate import score
+    from rca.pipeline import Options
+    from rca.rules.load import load
+    from rca.scoreboard import row, summary
+
+    options = Options(experiments=experiments, budget_s=_seconds(budget), redact="none")
+    outcomes = []
+    for outcome in judge_all(cases_dir, load(rules), options=options):
+        outcomes.append(outcome)
+        if not as_json:
+            click.echo(row(outcome))
+    result = score(outcomes)
+    click.echo(result.model_dump_json(indent=2) if as_json else summary(result))
+
+
+@cli.group()
+def rules() -> None:
+    """Look at, write and test the knowledge base."""
+
+
+@rules.command("list")
+@click.argument("prefix", default="")
+@_RULES
+def rules_list(prefix: str, rules: Sequence[Path]) -> None:
+    """List causes, signatures and experiments whose id starts with PREFIX."""
+    from rca.rules.explain import listing
+    from rca.rules.load import load
+
+    click.echo(listing(load(rules), prefix))
+
+
+@rules.command("show")
+@click.argument("rule_id")
+@_RULES
+def rules_show(rule_id: str, rules: Sequence[Path]) -> None:
+    """Print the file that defines RULE_ID."""
+    from rca.rules.explain import definition
+    from rca.rules.load import load
+
+    click.echo(definition(load(rules), rule_id), nl=False)
+
+
+@rules.command("new")
+@click.argument("cause")
+@click.option("--rules", "folder", type=click.Path(path_type=Path), required=True, metavar="DIR",
+              help="Folder of your rules.")  # fmt: skip
+def rules_new(cause: str, folder: Path) -> None:
+    """Write an empty cause CAUSE (domain.name) with its cases file."""
+    from rca.rules.scaffold import scaffold
+
+    for file in scaffold(cause, folder):
+        click.echo(f"wrote {file}")
+
+
+@rules.command("check")
+@_RULES
+def rules_check(rules: Sequence[Path]) -> None:
+    """Check all rule files: shape, ids, examples, references between files."""
+    from rca.facts.registry import CATALOGUE
+    from rca.rules.check import check
+    from rca.rules.load import load
+
+    knowledge = load(rules)
+    problems = check(knowledge, facts=CATALOGUE)
+    for problem in problems:
+        click.echo(problem)
+    if problems:
+        raise UsageError(f"{len(problems)} problems in the rules; each line above names the file and what to change")
+    click.echo(f"{len(knowledge.signatures)} signatures, {len(knowledge.causes)} causes, "
+               f"{len(knowledge.experiments)} experiments: no problem found")  # fmt: skip
+
+
+@rules.command("test")
+@click.argument("prefix", default="")
+@_RULES
+def rules_test(prefix: str, rules: Sequence[Path]) -> None:
+    """Run the fires and silent cases of the causes whose id starts with PREFIX."""
+    from rca.pipeline import judge
+    from rca.rules.load import load
+    from rca.rules.testing import run_cases
+
+    knowledge = load(rules)
+    causes = [cause for cause in knowledge.causes.values() if cause.id.startswith(prefix)]
+    total = failed = 0
+    for result in run_cases(knowledge, causes, lambda run: judge(run, knowledge)):
+        total += 1
+        if not result.passed:
+            failed += 1
+            click.echo(f"FAILED {result.cause} {result.kind}: {result.name}: {result.why}")
+    if failed:
+        raise UsageError(f"{failed} of {total} cases failed")
+    click.echo(f"{total} cases of {len(causes)} causes passed")
+
+
+@cli.group()
+def lab() -> None:
+    """Make tiny jobs fail for real and record what they leave behind."""
+
+
+@lab.command("list")
+@click.option("--json", "as_json", is_flag=True, help="Print as one JSON document.")
+def lab_list(as_json: bool) -> None:
+    """List the faults that can be made."""
+    import json
+
+    from rca.lab.faults import FAULTS
+
+    if as_json:
+        rows = [{"fault": fault.name, "cause": fault.cause, "title": fault.title} for fault in FAULTS.values()]
+        click.echo(json.dumps(rows, indent=2))
+        return
+    for fault in FAULTS.values():
+        click.echo(f"{fault.name:<24} {fault.cause:<34} {fault.title}")
+
+
+@lab.command("make")
+@click.argument("fault")
+@click.argument("out", type=click.Path(path_type=Path))
+@click.option("--seed", type=int, default=0, show_default=True)
+def lab_make(fault: str, out: Path, seed: int) -> None:
+    """Run a tiny job with FAULT and write OUT/run and OUT/truth.json."""
+    from rca.lab.make import make
+
+    make(fault, out, seed=seed)
+    click.echo(f"wrote {out}/run and {out}/truth.json")
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    """Run the command line and exit with its code."""
+    sys.exit(_run(lambda: cli.main(arguments, prog_name="rca", standalone_mode=False)))
+
+
+def _run(call: Callable[[], Any]) -> int:
+    try:
+        result = call()
+    except RcaError as error:
+        click.echo(f"rca: {error}", err=True)
+        return error.exit_code
+    except click.exceptions.Exit as stop:
+        return stop.exit_code
+    except click.ClickException as error:
+        error.show()
+        return 2
+    except (KeyboardInterrupt, click.Abort):
+        click.echo("rca: interrupted", err=True)
+        return 130
+    except BrokenPipeError:
+        sys.stdout = open(os.devnull, "w")  # noqa: SIM115 - replaces the closed pipe until the process ends
+        return 0
+    except Exception:
+        log = Path("rca-crash.log")
+        try:
+            log.write_text(traceback.format_exc(), encoding="utf-8")
+            click.echo(f"rca: internal error; the traceback is in {log}. Please report it with that file.", err=True)
+        except OSError:
+            traceback.print_exc()
+        return 4
+    return result if isinstance(result, int) else 0
+
+
+def _seconds(text: str) -> float:
+    scales = {"s": 1.0, "m": 60.0, "h": 3600.0}
+    number, scale = (text[:-1], scales[text[-1]]) if text[-1:] in scales else (text, 1.0)
+    try:
+        seconds = float(number) * scale
+    except ValueError:
+        seconds = -1.0
+    if not 0 < seconds < float("inf"):
+        raise UsageError(f"--budget {text!r} is not a time; write 60s, 5m or 1h")
+    return seconds
+
+
+def _single(wanted: Sequence[str]) -> str:
+    if len(wanted) != 1:
+        raise UsageError("--output - prints one document; choose it with one --format")
+    return wanted[0]
+
+
+def _write(diagnosis: Diagnosis, folder: Path, formats: Sequence[str], *, force: bool) -> list[Path]:
+    from rca.report.registry import FORMATS
+
+    name = diagnosis.run.name.replace("/", "-") or "run"
+    written = []
+    for form in dict.fromkeys(formats):
+        file = folder / f"{name}{FORMATS[form].suffix}"
+        _replace(file, FORMATS[form].render(diagnosis), force=force)
+        written.append(file)
+    return written
+
+
+def _replace(file: Path, text: str, *, force: bool) -> None:
+    from rca.report.saved import is_ours
+
+    try:
+        if file.exists() and not force and not is_ours(file):
+            raise UsageError(f"{file} was not written by rca; choose another --output or pass --force")
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text(text, encoding="utf-8")
+    except OSError as error:
+        raise UsageError(f"cannot write {file}: {error.strerror}; choose another --output") from error
+
+
+def _summary(diagnosis: Diagnosis, written: Sequence[Path], options: dict[str, Any]) -> None:
+    from rca.report.color import use_color
+    from rca.report.text import render_text
+
+    if options["quiet"]:
+        chosen = diagnosis.verdict
+        click.echo(f"{chosen.cause} {chosen.probability:.0%} {chosen.status}")
+        return
+    color = use_color(options["color"], sys.stdout)
+    click.echo(render_text(diagnosis, color=color, verbose=options["verbose"], written=written), color=color)
+
+
+def _fail_on(diagnosis: Diagnosis, wanted: str | None) -> None:
+    found = diagnosis.verdict.cause
+    if wanted is not None and (found == wanted or (wanted == "any" and found != "none")):
+        raise click.exceptions.Exit(1)
