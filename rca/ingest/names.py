@@ -160,6 +160,8 @@ _METRICS: dict[str, tuple[str, ...]] = {
         "memory/max_mem_active(gib)",
         "mem_alloc",
         "vram",
+        "alloc",
+        "allocated_memory",
     ),
     "memory_reserved": (
         "memory_reserved",

@@ -1,0 +1,98 @@
+"""CSV and TSV files of metrics: trainer histories, Lightning's metrics.csv, per-rank timings."""
+
+from __future__ import annotations
+
+import io
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.csv as arrow_csv
+
+from rca.errors import UnreadableSource
+from rca.events import EventBuilder
+from rca.ingest.generated_text import generation_columns
+from rca.ingest.interface import IngestContext, Ingested, Source
+from rca.ingest.metric_columns import add_metrics
+from rca.ingest.quantities import number
+from rca.ingest.structured import decode, plain_name, read_bounded
+
+DELIMITERS = (",", "\t", ";", "|")
+
+
+class Table(dict[str, pa.ChunkedArray]):
+    """Columns of texts by name, in the order of the file."""
+
+    lines: np.ndarray
+    """1-based line of each row; an estimate where quoted fields span lines."""
+    warnings: list[str]
+
+
+def read_table(data: bytes, *, path: str) -> Table:
+    """Parse delimited text with a header into columns of texts. Raises UnreadableSource."""
+    text = decode(data)
+    head = text[:65536].splitlines()
+    skip = next((index for index, line in enumerate(head) if line.strip() and not line.startswith("#")), None)
+    if skip is None:
+        raise UnreadableSource(f"{path} holds no table.")
+    header = head[skip]
+    delimiter = max(DELIMITERS, key=header.count)
+    names = _unique([name.strip().strip('"') for name in header.split(delimiter)])
+    if all(number(name) is not None for name in names if name):
+        raise UnreadableSource(f"{path} has no header line, so its columns have no names; add one.")
+    ragged = 0
+
+    def count_ragged(_row: object) -> str:
+        nonlocal ragged
+        ragged += 1
+        return "skip"
+
+    try:
+        table = arrow_csv.read_csv(
+            io.BytesIO(text.encode()),
+            read_options=arrow_csv.ReadOptions(column_names=names, skip_rows=skip + 1, use_threads=False),
+            parse_options=arrow_csv.ParseOptions(
+                delimiter=delimiter, newlines_in_values=True, invalid_row_handler=count_ragged
+            ),
+            convert_options=arrow_csv.ConvertOptions(
+                column_types=dict.fromkeys(names, pa.string()), null_values=[""], strings_can_be_null=True
+            ),
+        )
+    except pa.ArrowInvalid as error:
+        raise UnreadableSource(f"{path} could not be read as a table ({str(error)[:120]}).") from error
+    found = Table(zip(names, table.columns, strict=True))
+    found.lines = np.arange(table.num_rows, dtype=np.int64) + skip + 2
+    found.warnings = [f"{path}: {ragged} rows of another length than the header were left out."] if ragged else []
+    return found
+
+
+def _unique(names: list[str]) -> list[str]:
+    """Give empty and repeated column names a number."""
+    seen: dict[str, int] = {}
+    result = []
+    for position, name in enumerate(names):
+        plain = name or f"column_{position + 1}"
+        seen[plain] = seen.get(plain, 0) + 1
+        result.append(plain if seen[plain] == 1 else f"{plain}.{seen[plain]}")
+    return result
+
+
+class CsvIngestor:
+    """Reads delimited text with a header line into metric events."""
+
+    name = "metrics table"
+
+    def accepts(self, source: Source, head: bytes) -> bool:
+        """Take `*.csv` and `*.tsv`."""
+        return plain_name(source.path).endswith((".csv", ".tsv")) and bool(head.strip())
+
+    def read(self, source: Source, context: IngestContext) -> Ingested:
+        """Read the columns; a row without a number adds nothing."""
+        data, _cut, notes = read_bounded(source, context)
+        table = read_table(data, path=source.path)
+        out = EventBuilder(source.path, rank=source.rank, host=source.host)
+        warnings = [
+            *notes,
+            *table.warnings,
+            *add_metrics(out, {**table, **generation_columns(table)}, lines=table.lines),
+        ]
+        return Ingested(out.build(), lines=len(table.lines) + 1, bytes=len(data), warnings=tuple(warnings))

@@ -1,0 +1,77 @@
+"""What samples, generations and token lists say in numbers: lengths, repetition, masking, padding.
+
+The texts themselves are not kept; these columns are computed beside the ones a file already has.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import pyarrow as pa
+
+IGNORE_INDEX = -100
+"""Label that PyTorch's cross entropy leaves out (torch.nn.CrossEntropyLoss, default of ignore_index)."""
+_OUTPUT_COLUMNS = frozenset(
+    {"output", "outputs", "response", "completion", "generated", "generated_text", "prediction", "generation", "answer"}
+)
+_FINISH_COLUMNS = frozenset({"finish", "finish_reason", "finished_reason", "stop_reason"})
+_LENGTH_REASONS = frozenset({"length", "max_tokens", "max_length", "max_new_tokens", "model_length"})
+_NGRAM = 4
+_CHARS = 20_000
+
+
+def repetition(text: str) -> float:
+    """Return the share of repeated 4-grams of words (of characters, for text without spaces): 0 none, near 1 a loop."""
+    words = text[:_CHARS].split()
+    units: Sequence[str] = words if len(words) >= 2 * _NGRAM else text[:_CHARS]
+    grams = [tuple(units[index : index + _NGRAM]) for index in range(len(units) - _NGRAM + 1)]
+    return 1 - len(set(grams)) / len(grams) if len(grams) >= _NGRAM else 0.0
+
+
+def generation_columns(columns: Mapping[str, Sequence[Any] | pa.ChunkedArray]) -> dict[str, list[float | None]]:
+    """Return columns computed from texts and token lists, named after what they measure."""
+    found: dict[str, list[float | None]] = {}
+    for raw, items in columns.items():
+        name = raw.strip().lower().rsplit("/", 1)[-1]
+        listed = items.to_pylist() if isinstance(items, pa.ChunkedArray) else items
+        if name in _FINISH_COLUMNS and any(isinstance(item, str) for item in listed):
+            found["finished_by_length"] = [
+                float(item.strip().lower() in _LENGTH_REASONS) if isinstance(item, str) else None for item in listed
+            ]
+        elif name in _OUTPUT_COLUMNS and any(isinstance(item, str) and " " in item for item in listed):
+            texts = [item if isinstance(item, str) else None for item in listed]
+            found["output_repetition"] = [None if text is None else repetition(text) for text in texts]
+            found["output_chars"] = [None if text is None else float(len(text)) for text in texts]
+        elif name in _TOKEN_COLUMNS and any(isinstance(item, list) for item in listed):
+            found |= _token_columns(name, [_whole_numbers(item) for item in listed])
+    return found
+
+
+_TOKEN_COLUMNS = frozenset({"input_ids", "labels", "attention_mask", "token_ids", "tokens", "output_ids"})
+
+
+def _token_columns(name: str, rows: Sequence[list[int] | None]) -> dict[str, list[float | None]]:
+    if name == "labels":
+        kept = [None if row is None else [item for item in row if item != IGNORE_INDEX] for row in rows]
+        return {
+            "labels_ignored_share": [
+                None if not row else 1 - len(rest or ()) / len(row) for row, rest in zip(rows, kept, strict=True)
+            ],
+            "labels_max": [float(max(row)) if row else None for row in kept],
+            "labels_min": [float(min(row)) if row else None for row in kept],
+        }
+    if name == "attention_mask":
+        return {"padding_share": [row.count(0) / len(row) if row else None for row in rows]}
+    prefix = "output" if name == "output_ids" else "sequence"
+    return {
+        f"{prefix}_length": [None if row is None else float(len(row)) for row in rows],
+        f"{prefix}_max_id": [float(max(row)) if row else None for row in rows],
+    }
+
+
+def _whole_numbers(item: Any) -> list[int] | None:
+    """Return a list of token ids, the first row of a batch, or None."""
+    if isinstance(item, list) and item and isinstance(item[0], list):
+        item = [part for row in item if isinstance(row, list) for part in row]
+    return item if isinstance(item, list) and all(isinstance(part, int) for part in item) else None

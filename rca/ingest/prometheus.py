@@ -1,0 +1,87 @@
+"""Prometheus text exposition (`/metrics` of vLLM, TGI, Triton, DCGM): one sample a line."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+from rca.errors import UnreadableSource
+from rca.events import EventBuilder
+from rca.ingest.gpu_query import THROTTLE_BITS
+from rca.ingest.interface import IngestContext, Ingested, Source
+from rca.ingest.names import canonical_metric
+from rca.ingest.quantities import number
+from rca.ingest.structured import decode, read_bounded
+
+_SAMPLE = re.compile(r"([a-zA-Z_:][\w:]*)(?:\{([^\n]*)\})?[ \t]+([^\s{}]{1,32})(?:[ \t]+([0-9]{10,16}))?[ \t]*")
+_LABEL = re.compile(r'([a-zA-Z_]\w*)="((?:[^"\\]|\\.)*)"')
+_DCGM = {
+    "dcgm_fi_dev_gpu_util": "gpu_utilization",
+    "dcgm_fi_dev_gpu_temp": "gpu_temperature",
+    "dcgm_fi_dev_sm_clock": "sm_clock",
+    "dcgm_fi_dev_power_usage": "power",
+    "dcgm_fi_dev_fb_used": "gpu_memory_used",
+    "dcgm_fi_dev_fb_free": "gpu_memory_free",
+    "dcgm_fi_dev_xid_errors": "gpu_xid",
+}
+"""Field names of NVIDIA's dcgm-exporter."""
+_MIB_FIELDS = frozenset({"gpu_memory_used", "gpu_memory_free"})
+_THROTTLE_FIELDS = frozenset({"dcgm_fi_dev_clock_throttle_reasons", "dcgm_fi_dev_clocks_event_reasons"})
+
+
+class PrometheusIngestor:
+    """Reads Prometheus text into metric events with their labels."""
+
+    name = "prometheus metrics"
+
+    def accepts(self, source: Source, head: bytes) -> bool:  # noqa: ARG002 - the content decides, not the name
+        """Take text whose first lines are `# HELP` / `# TYPE` comments."""
+        lines = decode(head).splitlines()[:20]
+        return any(line.startswith("# TYPE ") for line in lines) and any(_SAMPLE.fullmatch(line) for line in lines)
+
+    def read(self, source: Source, context: IngestContext) -> Ingested:
+        """Read the samples; histogram buckets are left out, a histogram's mean is added."""
+        data, _cut, notes = read_bounded(source, context)
+        lines = decode(data).splitlines()
+        out = EventBuilder(source.path, rank=source.rank, host=source.host)
+        totals: dict[tuple[str, str], dict[str, float]] = {}
+        for place, line in enumerate(lines, start=1):
+            match = None if line.startswith("#") or len(line) > 4096 else _SAMPLE.fullmatch(line)
+            if match is not None and (value := number(match[3])) is not None:
+                stamp = None if match[4] is None else int(match[4]) * (1000 if len(match[4]) > 11 else 10**6)
+                _add_sample(out, match[1].lower(), match[2] or "", value, line=place, time=stamp, totals=totals)
+        for (name, label_text), parts in totals.items():
+            if parts.get("count", 0) > 0 and "sum" in parts:
+                labels = {**dict(_LABEL.findall(label_text)), "series": f"{name}_mean"}
+                mean = parts["sum"] / parts["count"]
+                out.add(kind="metric", name=f"{name}_mean", line=len(lines), value=mean, attrs=labels)
+        if not len(out):
+            raise UnreadableSource(f"{source.path} holds no Prometheus sample.")
+        return Ingested(out.build(), lines=len(lines), bytes=len(data), warnings=notes)
+
+
+def _add_sample(
+    out: EventBuilder,
+    name: str,
+    label_text: str,
+    value: float,
+    *,
+    line: int,
+    time: int | None,
+    totals: dict[tuple[str, str], dict[str, float]],
+) -> None:
+    if name.endswith(("_bucket", "_created")):
+        return
+    labels: dict[str, Any] = dict(_LABEL.findall(label_text))
+    if name in _THROTTLE_FIELDS:
+        for bit, reason in THROTTLE_BITS.items():
+            if int(value) & bit:
+                attrs = {"gpu": labels.get("gpu"), "reason": reason}
+                out.add(kind="system", name="system.throttle", line=line, time=time, value=1.0, attrs=attrs)
+        return
+    common = _DCGM.get(name) or canonical_metric(name)
+    scaled = value / 1024 if common in _MIB_FIELDS else value
+    out.add(kind="metric", name=common, line=line, time=time, value=scaled, attrs={**labels, "series": name})
+    base, _, part = name.rpartition("_")
+    if part in {"sum", "count"}:
+        totals.setdefault((base, label_text), {})[part] = value
