@@ -1,0 +1,38 @@
+"""All fact functions and all fact names.
+
+A facts module offers two constants: `FACTS: tuple[FactFunction, ...]`, its pure functions over the event table, and
+`CATALOGUE: Mapping[str, str]`, fact name -> one line of meaning with the unit. Both are collected here, so that rule
+files can be checked against the names that exist. Names must not repeat between modules.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from types import MappingProxyType
+
+from rca.events import EventTable
+from rca.facts import approach, divergence, gradient, loss, non_finite, plateau, spikes
+from rca.facts.interface import Fact, FactFunction, Facts
+
+MODULES = (
+    loss,
+    non_finite,
+    divergence,
+    approach,
+    plateau,
+    spikes,
+    gradient,
+)
+
+ALL: tuple[FactFunction, ...] = tuple(function for module in MODULES for function in module.FACTS)
+CATALOGUE: Mapping[str, str] = MappingProxyType(
+    {name: meaning for module in MODULES for name, meaning in module.CATALOGUE.items()}
+)
+
+
+def extract(events: EventTable) -> Facts:
+    """Compute all facts of an event table; what a function raises is not caught here."""
+    found: dict[str, Fact] = {}
+    for function in ALL:
+        found.update({fact.name: fact for fact in function(events)})
+    return found
