@@ -10,10 +10,10 @@ import pyarrow.csv as arrow_csv
 
 from rca.errors import UnreadableSource
 from rca.events import EventBuilder
+from rca.ingest.cells import number
 from rca.ingest.generated_text import generation_columns
 from rca.ingest.interface import IngestContext, Ingested, Source
-from rca.ingest.metric_columns import add_metrics
-from rca.ingest.quantities import number
+from rca.ingest.metric_table import add_metrics
 from rca.ingest.structured import decode, plain_name, read_bounded
 
 DELIMITERS = (",", "\t", ";", "|")

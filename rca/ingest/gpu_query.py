@@ -8,10 +8,10 @@ import numpy as np
 import pyarrow as pa
 
 from rca.events import EventBuilder
+from rca.ingest.cells import number_with_unit, size_in_bytes
 from rca.ingest.csv_files import Table, read_table
 from rca.ingest.interface import IngestContext, Ingested, Source
-from rca.ingest.metric_columns import add_metrics
-from rca.ingest.quantities import number_with_unit, size_in_bytes
+from rca.ingest.metric_table import add_metrics
 from rca.ingest.structured import decode, read_bounded
 
 _DEVICE_COLUMNS = ("index", "gpu", "gpu_id", "pci.bus_id", "uuid")

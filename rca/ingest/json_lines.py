@@ -12,7 +12,7 @@ from rca.errors import UnreadableSource
 from rca.events import EventBuilder
 from rca.ingest.generated_text import generation_columns
 from rca.ingest.interface import IngestContext, Ingested, Source
-from rca.ingest.metric_columns import add_metrics
+from rca.ingest.metric_table import add_metrics
 from rca.ingest.structured import decode, flatten, plain_name, read_bounded
 
 MAX_KEYS = 256

@@ -25,6 +25,7 @@ _MEMORY = {
     "bytes": 1 / 1024**3,
 }
 """Frameworks print GB and mean GiB (torch, DeepSpeed, nvidia-smi), so the two are one unit here."""
+_LONGEST_NAME = 120
 SECONDS = frozenset({"step_time", "data_time"})
 GIBIBYTES = frozenset({"memory_allocated", "memory_reserved"})
 _PERCENT = frozenset({"gpu_utilization"})
@@ -43,7 +44,7 @@ class Meaning(NamedTuple):
 @lru_cache(maxsize=4096)
 def meaning(raw: str) -> Meaning:
     """Return the common name, unit and factor of a metric as a file names it."""
-    name = raw.strip().lower()
+    name = raw.strip().lower()[:_LONGEST_NAME]
     match = _SUFFIX.match(name)
     stem, unit = (match["stem"], match["unit"]) if match and match["stem"] else (name, "")
     common = canonical_metric(name)

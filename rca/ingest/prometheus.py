@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
-import re
 from typing import Any
+
+import re2
 
 from rca.errors import UnreadableSource
 from rca.events import EventBuilder
+from rca.ingest.cells import number
 from rca.ingest.gpu_query import THROTTLE_BITS
 from rca.ingest.interface import IngestContext, Ingested, Source
 from rca.ingest.names import canonical_metric
-from rca.ingest.quantities import number
 from rca.ingest.structured import decode, read_bounded
 
-_SAMPLE = re.compile(r"([a-zA-Z_:][\w:]*)(?:\{([^\n]*)\})?[ \t]+([^\s{}]{1,32})(?:[ \t]+([0-9]{10,16}))?[ \t]*")
-_LABEL = re.compile(r'([a-zA-Z_]\w*)="((?:[^"\\]|\\.)*)"')
+_SAMPLE = re2.compile(r"([a-zA-Z_:][\w:]*)(?:\{([^\n]*)\})?[ \t]+([^\s{}]{1,32})(?:[ \t]+([0-9]{10,16}))?[ \t]*")
+_LABEL = re2.compile(r'([a-zA-Z_]\w*)="((?:[^"\\]|\\.)*)"')
 _DCGM = {
     "dcgm_fi_dev_gpu_util": "gpu_utilization",
     "dcgm_fi_dev_gpu_temp": "gpu_temperature",

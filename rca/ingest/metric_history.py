@@ -6,14 +6,13 @@ from typing import Any
 
 import numpy as np
 
-from rca.errors import UnreadableSource
 from rca.events import EventBuilder
-from rca.ingest.interface import IngestContext, Ingested, Source
+from rca.ingest.cells import number
+from rca.ingest.config_rows import setting_name
 from rca.ingest.json_lines import add_records, is_log_record
-from rca.ingest.metric_columns import add_metrics
-from rca.ingest.names import METRIC_NAMES, canonical_config, canonical_metric
-from rca.ingest.quantities import number
-from rca.ingest.structured import MAX_STRUCTURED, decode, flatten, parse_json, plain_name, read_whole
+from rca.ingest.metric_table import add_metrics
+from rca.ingest.names import METRIC_NAMES, canonical_metric
+from rca.ingest.structured import flatten
 
 _RESULTS = ("all_results.json", "train_results.json", "eval_results.json", "test_results.json", "predict_results.json")
 _PLANS = ("max_steps", "num_train_epochs", "train_batch_size", "logging_steps", "eval_steps", "save_steps")
@@ -21,34 +20,18 @@ _PLANS = ("max_steps", "num_train_epochs", "train_batch_size", "logging_steps", 
 _STATE = ("global_step", "epoch", "best_metric", "total_flos")
 
 
-class MetricHistoryIngestor:
-    """Reads JSON documents that hold a history of metrics."""
-
-    name = "metric history"
-
-    def accepts(self, source: Source, head: bytes) -> bool:
-        """Take JSON that shows a log history, records of metrics, or lists of metrics by name."""
-        name = plain_name(source.path)
-        if not name.endswith(".json") or not head.lstrip(b"\xef\xbb\xbf \r\n\t").startswith((b"{", b"[")):
-            return False
-        return (
-            name in {"trainer_state.json", *_RESULTS}
-            or b'"log_history"' in head
-            or "history" in name
-            or "metrics" in name
-            or (head.lstrip().startswith(b"[") and b'"step"' in head and b'"loss"' in head)
-        )
-
-    def read(self, source: Source, context: IngestContext) -> Ingested:
-        """Read the history. Raises UnreadableSource where the document holds none."""
-        data, _cut, notes = read_whole(source, context, MAX_STRUCTURED)
-        text = decode(data)
-        document = parse_json(text, what=source.path)
-        out = EventBuilder(source.path, rank=source.rank, host=source.host)
-        warnings = [*notes, *add_history(out, document)]
-        if not len(out):
-            raise UnreadableSource(f"{source.path} holds no metrics by step or by name.")
-        return Ingested(out.build(), lines=text.count("\n") + 1, bytes=len(data), warnings=tuple(warnings))
+def is_history(name: str, document: Any) -> bool:
+    """Say whether a JSON document holds metrics and not settings; `name` is its lower-case file name."""
+    if isinstance(document, list):
+        records = [row for row in document[:50] if isinstance(row, dict)]
+        return bool(records) and any(canonical_metrics(row) for row in records)
+    if not isinstance(document, dict):
+        return False
+    if isinstance(document.get("log_history"), list):
+        return True
+    named = name in _RESULTS or any(word in name for word in ("metric", "history", "summary", "results", "scores"))
+    lists = [key for key, item in document.items() if isinstance(item, list) and _numbers(item)]
+    return bool(canonical_metrics(lists)) or (named and bool(canonical_metrics(dict(flatten(document, limit=500)))))
 
 
 def add_history(out: EventBuilder, document: Any) -> list[str]:
@@ -83,7 +66,7 @@ def _add_state(out: EventBuilder, document: dict[str, Any]) -> None:
         if (value := number(document.get(key))) is not None and value > 0:
             out.add(
                 kind="config",
-                name=canonical_config(key),
+                name=setting_name(key, "trainer_state"),
                 value=value,
                 text=str(document[key]),
                 attrs={"key": key, "value": document[key], "file_role": "trainer_state"},

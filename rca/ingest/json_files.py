@@ -1,0 +1,70 @@
+"""JSON documents: settings, metric histories, vocabularies, cluster objects; the content decides which."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from rca.errors import UnreadableSource
+from rca.events import EventBuilder
+from rca.ingest.config_roles import role_of
+from rca.ingest.config_rows import add_settings
+from rca.ingest.containers import add_cluster_document, is_cluster_document
+from rca.ingest.interface import IngestContext, Ingested, Source
+from rca.ingest.metric_history import add_history, is_history
+from rca.ingest.structured import MAX_STRUCTURED, decode, parse_json, plain_name, read_whole
+from rca.ingest.tokenizer_files import add_token_roles, add_tokenizer, is_tokenizer
+
+_ELSEWHERE = (
+    b'"traceEvents"',
+    b'"py_callstack"',
+    b'"segments"',
+    b'"device_traces"',
+    b'"pg_config"',
+    b'"weight_map"',
+)
+"""Traces, torchelastic error files, memory snapshots, flight recordings and weight indexes have their own readers."""
+
+
+class JsonIngestor:
+    """Reads one JSON document into configuration, metric, artifact or system events."""
+
+    name = "settings"
+
+    def accepts(self, source: Source, head: bytes) -> bool:
+        """Take `*.json` that starts like JSON and is no trace, recording or index."""
+        start = decode(head).lstrip()[:1]
+        return (
+            plain_name(source.path).endswith(".json")
+            and start in {"{", "["}
+            and not any(mark in head for mark in _ELSEWHERE)
+        )
+
+    def read(self, source: Source, context: IngestContext) -> Ingested:
+        """Read the document. Raises UnreadableSource where it is broken or says nothing that is understood."""
+        data, _cut, notes = read_whole(source, context, MAX_STRUCTURED)
+        text = decode(data)
+        document = parse_json(text, what=source.path)
+        out = EventBuilder(source.path, rank=source.rank, host=source.host)
+        warnings = add_document(out, plain_name(source.path), document, text)
+        if not len(out):
+            raise UnreadableSource(f"{source.path} is JSON without settings, metrics or tokens that are understood.")
+        return Ingested(out.build(), lines=text.count("\n") + 1, bytes=len(data), warnings=(*notes, *warnings))
+
+
+def add_document(out: EventBuilder, name: str, document: Any, text: str) -> list[str]:
+    """Add what one parsed document says; `name` is its lower-case file name. Return sentences on what was left out."""
+    if is_cluster_document(document):
+        add_cluster_document(out, document)
+        return []
+    if is_tokenizer(name, document):
+        add_tokenizer(out, name, document)
+        return []
+    if is_history(name, document):
+        return add_history(out, document)
+    if isinstance(document, dict):
+        role = role_of(name, document)
+        if role == "tokenizer":
+            add_token_roles(out, name, document)
+            document = {key: value for key, value in document.items() if key not in {"added_tokens_decoder"}}
+        add_settings(out, document, role=role, text=text)
+    return []
