@@ -1,16 +1,29 @@
 PYTHON ?= python
 
-.PHONY: check format test
-check:
+.PHONY: check format rules test samples eval
+
+check:            ## everything CI checks: format, lint, types, imports, rules, tests
 	ruff format --check .
 	ruff check .
 	mypy
 	lint-imports
+	$(PYTHON) -m rca rules check
+	$(PYTHON) -m rca rules test
 	$(PYTHON) -m pytest -q
 
-format:
+format:           ## format and fix what can be fixed
 	ruff format .
 	ruff check --fix .
 
+rules:            ## check the knowledge base and run its cases
+	$(PYTHON) -m rca rules check
+	$(PYTHON) -m rca rules test
+
 test:
 	$(PYTHON) -m pytest -q
+
+samples:          ## make sample_logs/ again by really running the faulty jobs
+	$(PYTHON) -m rca.lab.samples sample_logs
+
+eval:             ## score the labelled incidents beside the checkout, rules only
+	$(PYTHON) -m rca eval ../shared/cases --experiments none

@@ -10,39 +10,40 @@ from rca.errors import UsageError
 _CAUSE = """\
 id: {cause}
 title: {title}
-sentence: FILL IN: say in one sentence, past tense, what went wrong.
+sentence: FILL IN, say in one sentence, past tense, what went wrong.
 summary: >-
-  FILL IN: two to five sentences: what goes wrong, why, and how it looks from outside.
+  FILL IN, two to five sentences: what goes wrong, why, and how it looks from outside.
 prior: 0.005            # share of failed jobs with this cause before anything is known
 evidence:
   - id: message
-    log: "FILL IN: a pattern (RE2 syntax) of the line that gives it away"
+    log: "FILL IN, a pattern (RE2 syntax) of the line that gives it away"
     weight: 4           # nats: 1 supports, 3 is strong, 5 decides
     required: true      # without it the cause is not considered
-    says: FILL IN: what a reader learns from that line.
+    says: FILL IN, what a reader learns from that line.
 contradicts: []
 explains: []            # causes and signatures that are then only symptoms
 fixes:
-  - action: FILL IN: what to do, imperative.
+  - action: FILL IN, what to do, imperative.
     why: FILL IN
     snippet: ""
 decide:
-  - FILL IN: the cheapest step that would settle it.
+  - FILL IN, the cheapest step that would settle it.
 falsepositives: []
 maturity: experimental
 references: []
 """
 _CASES = """\
-# `fires`: the cause must come first. `silent`: it must not. Items give log:, series:, config:, packages: or run: (a folder).
+# `fires`: the cause must come first; `silent`: it must not.
+# Items give log:, series:, config:, packages: or run: (a folder beside this file).
 fires:
-  - name: FILL IN: the plain case
+  - name: FILL IN, the plain case
     log: |
-      FILL IN: paste a real log
+      FILL IN, paste a real log
 silent:
-  - name: FILL IN: looks alike, is something else
-    why: FILL IN: what makes it look like this cause
+  - name: FILL IN, looks alike, is something else
+    why: FILL IN, what makes it look like this cause
     log: |
-      FILL IN: paste a real log
+      FILL IN, paste a real log
 """
 
 
