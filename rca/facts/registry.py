@@ -11,10 +11,12 @@ from collections.abc import Mapping
 from types import MappingProxyType
 
 from rca.events import EventTable
-from rca.facts import approach, divergence, gradient, loss, non_finite, plateau, spikes
+from rca.facts import approach, chronology, divergence, gradient, loss, non_finite, oom, plateau, run, spikes
 from rca.facts.interface import Fact, FactFunction, Facts
 
 MODULES = (
+    run,
+    chronology,
     loss,
     non_finite,
     divergence,
@@ -22,6 +24,7 @@ MODULES = (
     plateau,
     spikes,
     gradient,
+    oom,
 )
 
 ALL: tuple[FactFunction, ...] = tuple(function for module in MODULES for function in module.FACTS)

@@ -1,0 +1,245 @@
+"""Who failed first, when, and what only followed; and the observed failure in words for the report."""
+
+from __future__ import annotations
+
+import datetime as dt
+import math
+from collections.abc import Iterator, Mapping
+
+import numpy as np
+
+from rca.diagnosis import Failure
+from rca.events import Event, EventTable
+from rca.facts.emit import emit, number
+from rca.facts.first_failure import Chronology, Suspect, chronology, exception_groups
+from rca.facts.interface import Fact, FactFunction, Facts
+from rca.facts.phase import phase_of
+from rca.facts.progress import progress
+from rca.facts.roles import owner, signal_number
+
+CATALOGUE: Mapping[str, str] = {
+    "failure.event": "signature id, exception type or process.exit of the event that began the failure",
+    "failure.exception": "exception type of that event, dotted as printed, where there is one",
+    "failure.kind": "exception | signal | message | silence: what shows that event",
+    "failure.source": "file of the run directory that shows it",
+    "failure.line": "1-based line in that file",
+    "failure.rank": "global rank that failed first",
+    "failure.host": "node of that rank",
+    "failure.time": "when it failed, ISO 8601 UTC",
+    "failure.step": "last optimizer step reported before it (step)",
+    "failure.phase": "phase in which it failed: startup | load | data | train | eval | save | inference | teardown",
+    "failure.lead_s": "seconds between the first failure and the first failure of any other rank or source (s)",
+    "failure.only_rank": "exactly one rank failed by itself; the others only followed",
+    "failure.ranks": "number of ranks or sources that failed by themselves",
+    "failure.same_everywhere": "several ranks raised the same type of exception by themselves",
+    "failure.cascade_ranks": "number of ranks or sources whose first failing event is a cascade or a teardown",
+    "failure.only_cascades": "there are failing events, but every one of them is the echo of another failure",
+    "failure.survived": "number of errors after which the run went on",
+    "failure.signal": "number of the signal that killed the process that failed first",
+    "failure.user_frame": "file:line of the innermost frame that is not in a library",
+    "failure.silent_rank": "rank that stopped writing well before the others failed",
+    "failure.silent_lead_s": "seconds between the last word of that rank and the first failure of the others (s)",
+}
+
+SILENCE_S = 60.0
+SILENCE_FACTOR = 5.0
+"""A rank is silent after a minute and five times its longest own pause; watchdogs take ten minutes to speak up."""
+
+
+def first(events: EventTable) -> Iterator[Fact]:
+    """What began the failure, and where it stands."""
+    found = chronology(events)
+    if found.survived:
+        count = len(found.survived)
+        says = f"{count} error{'s' if count > 1 else ''} did not stop the run: steps were reported afterwards."
+        yield from emit("failure.survived", count, says, events=[item.event.event_id for item in found.survived])
+    if found.first is None:
+        return
+    event, partner = found.first.event, found.partner
+    seen = [event.event_id, *([partner.event_id] if partner is not None else [])]
+    place = _place(event)
+    what = f"{event.name}: {event.text[:160]}" if event.text else event.name
+    yield from emit("failure.event", event.name, f"The first failing event is {what} ({place}).", events=seen)
+    raised = next((item for item in (event, partner) if item is not None and item.kind == "exception"), None)
+    if raised is not None:
+        says = f"{raised.name} was raised ({_place(raised)})."
+        yield from emit("failure.exception", raised.name, says, events=[raised.event_id])
+        frame = raised.attr("user_frame")
+        if isinstance(frame, dict) and frame.get("file"):
+            where = f"{frame['file']}:{frame.get('line')}"
+            says = f"The innermost frame outside the libraries is {where} in {frame.get('function')}."
+            yield from emit("failure.user_frame", where, says, events=[raised.event_id])
+    kind = "exception" if raised is not None else "signal" if event.kind == "process" else "message"
+    yield from emit("failure.kind", kind, f"The failure shows as {kind} ({place}).", events=seen)
+    yield from emit("failure.source", event.source, f"It stands in {place}.", events=seen)
+    yield from emit("failure.line", event.line, f"It stands in {place}.", events=seen)
+    yield from emit("failure.rank", owner(event), f"Rank {owner(event)} failed first ({place}).", events=seen)
+    yield from emit("failure.host", event.host, f"It happened on {event.host}.", events=seen)
+    if not math.isnan(found.first.time):
+        yield from emit("failure.time", iso(found.first.time), f"It failed at {iso(found.first.time)}.", events=seen)
+    step = progress(events).step_before(event)
+    yield from emit("failure.step", step, f"The last step reported before it is {step}.", unit="step", events=seen)
+    phase = phase_of(events, event, partner)
+    yield from emit("failure.phase", phase, f"It failed in the phase {phase}.", events=seen)
+    if event.kind == "process" and event.value is not None:
+        signal = signal_number(int(event.value))
+        yield from emit("failure.signal", signal, f"The process was ended by signal {signal}.", events=seen)
+
+
+def spread_over_ranks(events: EventTable) -> Iterator[Fact]:
+    """Who failed by itself, who only followed, and how long after."""
+    found = chronology(events)
+    if found.first is None:
+        return
+    by_lane = found.first_of_each_lane()
+    own = [lane for lane in by_lane if any(item.lane == lane and item.role == "initiating" for item in found.suspects)]
+    followers = [lane for lane in by_lane if lane not in own and lane != found.first.lane]
+    seen = [found.first.event.event_id, *(by_lane[lane].event.event_id for lane in followers)]
+    says = f"{_listing(own) or 'Nobody'} failed independently; {_listing(followers) or 'nobody'} followed."
+    yield from emit("failure.ranks", len(own), says, events=seen)
+    yield from emit("failure.cascade_ranks", len(followers), says, events=seen)
+    yield from emit("failure.only_cascades", not own, says, events=seen)
+    if len(events.ranks) > 1 or len(by_lane) > 1:
+        yield from emit("failure.only_rank", len(own) == 1, says, events=seen)
+    groups = exception_groups(found)
+    common = max(groups.items(), key=lambda item: len(item[1]), default=("", set[str]()))
+    if own and len(by_lane) > 1:
+        same = len(common[1]) > 1 and set(own) <= common[1]
+        says = f"{common[0]} was raised by {len(common[1])} of {len(by_lane)} failing ranks." if common[0] else says
+        yield from emit("failure.same_everywhere", same, says, events=seen)
+    yield from _lead(found)
+
+
+def _lead(found: Chronology) -> Iterator[Fact]:
+    head = found.first
+    if head is None or math.isnan(head.time):
+        return
+    later = [item for item in found.suspects if item.lane != head.lane and item.time >= head.time]
+    if not later:
+        return
+    follower = min(later, key=lambda item: item.time)
+    lead = (follower.time - head.time) / 1e6
+    says = f"{follower.lane} failed {number(lead)} s after {head.lane} ({follower.event.name})."
+    yield from emit("failure.lead_s", lead, says, unit="s", events=[head.event.event_id, follower.event.event_id])
+
+
+def silence(events: EventTable) -> Iterator[Fact]:
+    """Which rank went silent long before the others failed: dead or stuck, it may be the one they waited for."""
+    found = chronology(events)
+    times = [item.time for item in found.suspects if not math.isnan(item.time)]
+    quiet = _silent_ranks(events, min(times) if times else math.nan)
+    if len(quiet) != 1 or len(events.ranks) < 2:
+        return
+    rank, last, event_id = quiet[0]
+    if any(item.lane == f"rank {rank}" for item in found.suspects):
+        return
+    lead = (min(times) - last) / 1e6
+    says = f"Rank {rank} wrote its last line at {iso(last)}, {number(lead)} s before the first failure of the others."
+    yield from emit("failure.silent_rank", rank, says, events=[event_id])
+    yield from emit("failure.silent_lead_s", lead, says, unit="s", events=[event_id])
+
+
+def _silent_ranks(events: EventTable, failed: float) -> list[tuple[int, float, int]]:
+    if math.isnan(failed):
+        return []
+    table = events.table.select(["rank", "time", "event_id"]).drop_null()
+    rank = table["rank"].to_numpy()
+    time = np.asarray(table["time"].cast("int64").to_numpy(), dtype=float)
+    event_id = table["event_id"].to_numpy()
+    found = []
+    for one in np.unique(rank):
+        own = np.flatnonzero((rank == one) & (time <= failed))
+        if len(own) < 5:
+            continue
+        own = own[np.argsort(time[own], kind="stable")]
+        pause = float(np.max(np.diff(time[own])))
+        if failed - time[own[-1]] > max(SILENCE_S * 1e6, SILENCE_FACTOR * pause):
+            found.append((int(one), float(time[own[-1]]), int(event_id[own[-1]])))
+    return found
+
+
+def failure(events: EventTable, facts: Facts) -> Failure | None:
+    """Return the observed failure in words: the first failing event, else what the curves or the silence show."""
+    found = chronology(events)
+    if found.first is not None:
+        return _as_failure(found.first, facts)
+    for name in ("loss.nan_step", "loss.masked_nan", "grad_norm.nan_step", "loss.diverged", "eval.loss_nan"):
+        fact = facts.get(name)
+        if fact is None or fact.value is False:
+            continue
+        return _from_fact(events, facts, fact)
+    for name in ("run.ended_silently", "loss.plateau", "eval.overfit", "throughput.drop", "step.data_share"):
+        fact = facts.get(name)
+        if fact is not None and (fact.value is True or (name in _SLOW and _at_least(fact, _SLOW[name]))):
+            return _from_fact(events, facts, fact)
+    return None
+
+
+_SLOW = {"throughput.drop": 0.2, "step.data_share": 0.3}
+"""A fifth of the throughput lost, or 30 % of the step spent waiting for data (FACTS 4, runmedic)."""
+
+
+def _at_least(fact: Fact, bound: float) -> bool:
+    return isinstance(fact.value, (int, float)) and not isinstance(fact.value, bool) and fact.value >= bound
+
+
+def _as_failure(suspect: Suspect, facts: Facts) -> Failure:
+    event = suspect.event
+    raised = facts.get("failure.exception")
+    signal = facts.get("failure.signal")
+    if raised is not None and str(raised.value) not in event.text:
+        what = f"{raised.value}: {event.text}" if event.text else str(raised.value)
+    elif signal is not None:
+        what = f"The process was ended by {event.attr('signal') or f'signal {signal.value}'}"
+    elif event.kind == "process" and event.value is not None:
+        what = f"The process exited with code {int(event.value)}"
+    else:
+        what = event.text or event.name
+    step, phase = facts.get("failure.step"), facts.get("failure.phase")
+    return Failure(
+        what=what.strip()[:500],
+        rank=owner(event),
+        host=event.host,
+        step=int(step.value) if step is not None else None,
+        time=None if math.isnan(suspect.time) else iso(suspect.time),
+        phase=str(phase.value) if phase is not None else None,
+        source=event.source,
+        line=event.line,
+    )
+
+
+def _from_fact(events: EventTable, facts: Facts, fact: Fact) -> Failure:
+    event = events.get(fact.events[0]) if fact.events else None
+    steps = ("loss.diverged_step",) if fact.name == "loss.diverged" else (fact.name,)
+    known = [facts[name] for name in steps if name in facts and facts[name].unit == "step"]
+    step = int(known[0].value) if known else None if event is None else event.step
+    return Failure(
+        what=fact.says.rstrip("."),
+        rank=None if event is None else event.rank,
+        host=None if event is None else event.host,
+        step=step,
+        time=None if event is None or event.time is None else iso(float(event.time)),
+        phase="eval" if fact.name.startswith("eval.") else "train",
+        source="" if event is None else event.source,
+        line=None if event is None else event.line,
+    )
+
+
+def iso(time: float) -> str:
+    """Write microseconds since the epoch as ISO 8601 in UTC."""
+    moment = dt.datetime(1970, 1, 1, tzinfo=dt.timezone.utc) + dt.timedelta(microseconds=time)
+    return moment.isoformat(timespec="milliseconds").replace("+00:00", "Z")
+
+
+def _place(event: Event) -> str:
+    place = event.source if event.line is None else f"{event.source}:{event.line}"
+    rank = owner(event)
+    return place if rank is None else f"{place}, rank {rank}"
+
+
+def _listing(lanes: list[str]) -> str:
+    shown = ", ".join(lanes[:6])
+    return shown if len(lanes) <= 6 else f"{shown} and {len(lanes) - 6} more"
+
+
+FACTS: tuple[FactFunction, ...] = (first, spread_over_ranks, silence)

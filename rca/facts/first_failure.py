@@ -1,0 +1,163 @@
+"""Which event began the failure, over all ranks and sources."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import groupby
+
+from rca.events import Event, EventTable
+from rca.facts.memo import once_per_table
+from rca.facts.progress import clock, progress
+from rca.facts.roles import Role, effective_role, owner, short_name
+
+SURVIVED_STEPS = 3
+"""Progress after an error that makes it a survived one: synchronous ranks can print at most one more step."""
+SAME_BLOCK_LINES = 3
+"""Lines between the end of a traceback and a signature found in its last line."""
+_GOODBYES = frozenset({"run.completed", "run.exit_zero", "run.early_stopped", "megatron.exit_interval"})
+_CLASSES: tuple[Role, ...] = ("initiating", "cascade", "teardown")
+
+
+@dataclass(frozen=True)
+class Suspect:
+    """One failing event with its place in the order of things."""
+
+    event: Event
+    role: Role
+    time: float
+    """Microseconds since the epoch; NaN when unknown."""
+
+    @property
+    def lane(self) -> str:
+        """Who it belongs to: a rank where one is known, else the source."""
+        rank = owner(self.event)
+        return self.event.source if rank is None else f"rank {rank}"
+
+
+@dataclass(frozen=True)
+class Chronology:
+    """The order of the failure."""
+
+    first: Suspect | None
+    """The event that began it; an initiating one, or the earliest that there is."""
+    partner: Event | None
+    """The exception behind the first event when that is a signature, or the other way round."""
+    suspects: tuple[Suspect, ...]
+    """All failing events that were not survived, in order."""
+    survived: tuple[Suspect, ...]
+    """Errors after which the run went on."""
+
+    def of(self, role: Role) -> tuple[Suspect, ...]:
+        """Return the suspects of one role, in order."""
+        return tuple(suspect for suspect in self.suspects if suspect.role == role)
+
+    def first_of_each_lane(self) -> dict[str, Suspect]:
+        """Return who failed, with the first failing event of each."""
+        found: dict[str, Suspect] = {}
+        for suspect in self.suspects:
+            found.setdefault(suspect.lane, suspect)
+        return found
+
+
+@once_per_table
+def chronology(events: EventTable) -> Chronology:
+    """Order all failing events and pick the one that began the failure.
+
+    An error after which the steps went on does not count. An initiating event beats a cascade, which beats a teardown,
+    whatever their times: communication errors are often printed before the traceback that set them off is flushed.
+    """
+    times = clock(events)
+    steps = progress(events)
+    found: list[Suspect] = []
+    for event in events.events:
+        role = effective_role(event)
+        if role is not None:
+            found.append(Suspect(event=event, role=role, time=times.time(event)))
+    ends = finish_lines(events)
+    survived: list[Suspect] = []
+    suspects: list[Suspect] = []
+    for suspect in found:
+        event = suspect.event
+        over = steps.goes_on_after(event) >= SURVIVED_STEPS or _finished_after(suspect, ends)
+        (survived if over and event.kind != "process" else suspects).append(suspect)
+    suspects.sort(key=lambda suspect: suspect.event.event_id)
+    first = _pick(suspects)
+    return Chronology(
+        first=first,
+        partner=None if first is None else _partner(first, suspects),
+        suspects=tuple(suspects),
+        survived=tuple(survived),
+    )
+
+
+def finish_lines(events: EventTable) -> tuple[Event, ...]:
+    """Return the events that say that the job finished."""
+    return tuple(event for event in events.of_kind("log") if says_finished(event.name))
+
+
+def says_finished(name: str) -> bool:
+    """Say whether a signature is a goodbye: `run.completed`, `run.exit_zero`, `lightning.fit_finished`, ..."""
+    return name in _GOODBYES or name.endswith((".completed", ".finished", "_completed", "_finished"))
+
+
+def _finished_after(suspect: Suspect, ends: Sequence[Event]) -> bool:
+    event = suspect.event
+    for end in ends:
+        if end.source == event.source and end.line is not None and event.line is not None:
+            if end.line > event.line:
+                return True
+        elif end.time is not None and not math.isnan(suspect.time) and end.time > suspect.time + 60e6:
+            return True
+    return False
+
+
+def _pick(suspects: Sequence[Suspect]) -> Suspect | None:
+    for role in _CLASSES:
+        named = [suspect for suspect in suspects if suspect.role == role]
+        if not named:
+            continue
+        explicit = [suspect for suspect in named if suspect.event.kind != "process"]
+        return _earliest(_with_reason(named, explicit))
+    return None
+
+
+def _with_reason(named: list[Suspect], explicit: list[Suspect]) -> list[Suspect]:
+    """Leave out exit codes of a rank that also said why it died."""
+    spoken = {suspect.lane for suspect in explicit}
+    return [suspect for suspect in named if suspect.event.kind != "process" or suspect.lane not in spoken]
+
+
+def _earliest(named: Sequence[Suspect]) -> Suspect:
+    """Earliest by time. Between a source with times and one without, what was raised outranks what was reported."""
+    timed = [suspect for suspect in named if not math.isnan(suspect.time)]
+    raised = [suspect for suspect in named if math.isnan(suspect.time) and _is_own_word(suspect.event)]
+    if raised and not any(_is_own_word(suspect.event) for suspect in timed):
+        return raised[0]
+    return min(timed or named, key=lambda suspect: (suspect.time if timed else 0.0, suspect.event.event_id))
+
+
+def _is_own_word(event: Event) -> bool:
+    """Say whether the failing process itself said it: a traceback, or a fatal message of the training software."""
+    return event.kind == "exception" or (event.kind == "log" and event.severity == "fatal")
+
+
+def _partner(first: Suspect, suspects: Sequence[Suspect]) -> Event | None:
+    event = first.event
+    for suspect in suspects:
+        other = suspect.event
+        if {other.kind, event.kind} != {"log", "exception"} or other.source != event.source:
+            continue
+        if other.line is None or event.line is None or abs(other.line - event.line) > SAME_BLOCK_LINES:
+            continue
+        return other
+    return None
+
+
+def exception_groups(found: Chronology) -> dict[str, set[str]]:
+    """Return exception type -> lanes that raised it."""
+    raised = sorted(
+        (short_name(item.event.name), item.lane) for item in found.suspects if item.event.kind == "exception"
+    )
+    return {name: {lane for _, lane in group} for name, group in groupby(raised, key=lambda pair: pair[0])}

@@ -1,0 +1,189 @@
+"""The run as a whole: what kind of job, how far it came, how it ended."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+
+import numpy as np
+
+from rca.events import EventTable
+from rca.facts.curves import SUMMARY_METRICS, config_number, curve
+from rca.facts.emit import emit, number
+from rca.facts.first_failure import chronology, finish_lines
+from rca.facts.interface import Fact, FactFunction
+from rca.facts.memo import once_per_table
+from rca.facts.phase import phase_of
+from rca.facts.progress import progress
+
+CATALOGUE: Mapping[str, str] = {
+    "run.kind": "train | eval | inference | unknown",
+    "run.completed": "it said that it finished, exited with 0 or reached its planned steps, and did not fail later",
+    "run.failed": "an initiating or fatal event, an uncaught exception, or a non-zero exit",
+    "run.ended_silently": "progress stops before the plan without an error and without a goodbye",
+    "run.steps_done": "largest step reported (step)",
+    "run.steps_planned": "planned steps, from the configuration (step)",
+    "run.progress": "share of the planned steps or epochs that was reached",
+    "run.step_at_failure": "last step reported before the failure (step)",
+    "run.phase": "phase at the failure: startup | load | data | train | eval | save | inference | teardown",
+    "run.has_metrics": "the run reported metrics of its own (device readings not counted)",
+    "run.has_text": "log text was read: only then does a missing message mean that it was not said",
+    "run.error_count": "number of error and fatal messages and of exceptions",
+    "run.ranks_seen": "number of global ranks that appear in the run directory",
+    "run.world_size": "number of processes of the job, from the configuration or the ranks seen",
+    "run.ranks_missing": "ranks of the job that left nothing behind",
+}
+
+REACHED = 0.995
+"""Reached share of the plan that counts as done: the last logging interval may be missing."""
+_SERVING = ("vllm.", "sglang.", "tgi.", "server.", "serving.", "llama_cpp.", "triton_server.", "uvicorn.")
+_TRAIN_METRICS = ("loss", "grad_norm", "learning_rate", "loss_scale")
+_EVAL_METRICS = ("eval_loss", "eval_accuracy", "eval_perplexity")
+
+
+@once_per_table
+def completion(events: EventTable) -> tuple[int, ...] | None:
+    """Return the events that show that the run finished, or None where nothing does or it failed afterwards."""
+    if chronology(events).first is not None:
+        return None
+    shown = [event.event_id for event in finish_lines(events)]
+    shown += [event.event_id for event in events.of_kind("process") if event.value == 0]
+    shown += [
+        int(series.event_id[-1]) for name in SUMMARY_METRICS for series in events.all_metrics(name) if len(series)
+    ]
+    planned, done = planned_steps(events), progress(events).last_step
+    if not shown and planned is not None and done is not None and done >= REACHED * planned - 1:
+        shown.append(int(progress(events).event_id[-1]))
+    return tuple(shown) or None
+
+
+def planned_steps(events: EventTable) -> int | None:
+    """Return the planned optimizer steps, where the configuration or a trainer state names them."""
+    steps = config_number(events, "max_steps")
+    return int(steps) if steps is not None and steps > 0 else None
+
+
+def ending(events: EventTable) -> Iterator[Fact]:
+    """Did the run finish, fail, or just stop?"""
+    found = chronology(events)
+    done = completion(events)
+    failed = found.first is not None
+    if done is not None or failed or events.has_text:
+        if failed:
+            head = found.first.event if found.first is not None else None
+            seen = [head.event_id] if head is not None else []
+            says = f"The run failed with {head.name}." if head is not None else ""
+        else:
+            seen, says = list(done or ()), "No failing event was found."
+        yield from emit("run.failed", failed, says, events=seen)
+    if done is not None:
+        shown = events.get(done[-1])
+        says = f"The run finished: {shown.text[:120] or shown.name}."
+        yield from emit("run.completed", True, says, events=done[::-1])
+    elif failed or _stopped_early(events) is not None:
+        yield from emit("run.completed", False, "The run did not reach its end.", events=())
+    stopped = _stopped_early(events)
+    if stopped is not None:
+        silent = not failed and done is None
+        says = f"The last progress is {stopped}; no error and no goodbye follow."
+        last = progress(events).event_id
+        yield from emit("run.ended_silently", silent, says, events=last[-1:])
+
+
+def _stopped_early(events: EventTable) -> str | None:
+    """Say where the progress stopped when that is short of the plan."""
+    done, planned = progress(events).last_step, planned_steps(events)
+    if done is not None and planned is not None:
+        return f"step {done} of {planned}" if done < REACHED * planned - 1 else None
+    epochs, reached = config_number(events, "epochs"), _epoch(events)
+    if epochs is not None and reached is not None and epochs > 0 and reached < REACHED * epochs - 1:
+        return f"epoch {number(reached)} of {number(epochs)}"
+    return None
+
+
+def _epoch(events: EventTable) -> float | None:
+    line = curve(events, "epoch")
+    if line is None or not line.finite.any():
+        return None
+    return float(np.max(line.value[line.finite]))
+
+
+def extent(events: EventTable) -> Iterator[Fact]:
+    """How far did the run come?"""
+    steps = progress(events)
+    planned, done = planned_steps(events), steps.last_step
+    at_end = steps.event_id[-1:]
+    yield from emit("run.has_metrics", bool(len(steps.line)), f"{len(steps.line)} metric values were reported.")
+    yield from emit(
+        "run.has_text", events.has_text, "Log text was read." if events.has_text else "No log text was read."
+    )
+    yield from emit("run.steps_done", done, f"The largest reported step is {done}.", unit="step", events=at_end)
+    yield from emit("run.steps_planned", planned, f"{planned} steps were planned.", unit="step")
+    epochs, reached = config_number(events, "epochs"), _epoch(events)
+    if planned is not None and done is not None:
+        says = f"Step {done} of {planned} was reached."
+        yield from emit("run.progress", min(done / planned, 1.0), says, events=at_end)
+    elif epochs is not None and epochs > 0 and reached is not None:
+        says = f"Epoch {number(reached)} of {number(epochs)} was reached."
+        yield from emit("run.progress", min(reached / epochs, 1.0), says, events=at_end)
+    head = chronology(events).first
+    if head is not None:
+        step = steps.step_before(head.event)
+        says = f"The last step before the failure is {step}."
+        yield from emit("run.step_at_failure", step, says, unit="step", events=[head.event.event_id])
+        phase = phase_of(events, head.event, chronology(events).partner)
+        yield from emit("run.phase", phase, f"The run failed in the phase {phase}.", events=[head.event.event_id])
+
+
+def kind(events: EventTable) -> Iterator[Fact]:
+    """What kind of job is it?"""
+    names = set(events.metric_names)
+    said = {event.name for event in events.of_kind("log")}
+    settings = {event.name for event in events.of_kind("config")}
+    if names & set(_TRAIN_METRICS) or "run.started" in said or {"optimizer", "gradient_accumulation_steps"} & settings:
+        value = "train"
+    elif any(name.startswith(_SERVING) for name in said) or {"max_model_len", "max_new_tokens"} & settings:
+        value = "inference"
+    elif names & set(_EVAL_METRICS) or "run.evaluation_started" in said:
+        value = "eval"
+    elif any(name.startswith(("latency", "generation", "token")) for name in names) or "run.prediction_started" in said:
+        value = "inference"
+    else:
+        value = "unknown"
+    yield from emit("run.kind", value, f"The kind of the job is {value}.")
+
+
+def errors(events: EventTable) -> Iterator[Fact]:
+    """How much went wrong, by count?"""
+    if not events.has_text:
+        return
+    bad = [
+        event
+        for event in events.events
+        if event.kind in {"exception", "log"} and (event.kind == "exception" or event.severity in {"error", "fatal"})
+    ]
+    says = f"{len(bad)} error messages and exceptions were found."
+    yield from emit("run.error_count", len(bad), says, events=[event.event_id for event in bad])
+
+
+def ranks(events: EventTable) -> Iterator[Fact]:
+    """How many processes took part, and did all leave something behind?"""
+    seen = events.ranks
+    if seen:
+        yield from emit("run.ranks_seen", len(seen), f"{len(seen)} ranks left something: {_short(seen)}.")
+    stated = config_number(events, "world_size")
+    world = max(int(stated) if stated is not None and stated >= 1 else 0, seen[-1] + 1 if seen else 0)
+    if not world:
+        return
+    yield from emit("run.world_size", world, f"The job has {world} processes.")
+    missing = [rank for rank in range(world) if rank not in seen]
+    if len(seen) > 1 and missing and world <= 4096:
+        says = f"{len(missing)} of {world} ranks left nothing behind: {_short(missing)}."
+        yield from emit("run.ranks_missing", len(missing), says)
+
+
+def _short(numbers: list[int] | tuple[int, ...]) -> str:
+    shown = ", ".join(str(item) for item in numbers[:8])
+    return shown if len(numbers) <= 8 else f"{shown}, ... {numbers[-1]}"
+
+
+FACTS: tuple[FactFunction, ...] = (ending, extent, kind, errors, ranks)
