@@ -1,0 +1,35 @@
+"""The knowledge base that is shipped: consistent, and every case comes out as it says."""
+
+from __future__ import annotations
+
+import pytest
+
+from rca.facts.registry import CATALOGUE
+from rca.pipeline import judge
+from rca.rules.check import check
+from rca.rules.load import load
+from rca.rules.testing import run_cases
+
+KNOWLEDGE = load()
+
+
+def test_nothing_is_wrong_across_the_files() -> None:
+    assert check(KNOWLEDGE, facts=CATALOGUE) == []
+
+
+@pytest.mark.parametrize("cause", sorted(KNOWLEDGE.causes))
+def test_cases(cause: str) -> None:
+    results = run_cases(KNOWLEDGE, [KNOWLEDGE.causes[cause]], lambda run: judge(run, KNOWLEDGE))
+    assert [result for result in results if not result.passed] == []
+
+
+def test_priors_are_shares_of_all_failed_jobs() -> None:
+    total = sum(cause.prior for cause in KNOWLEDGE.causes.values())
+    assert 0.5 < total < 1.5
+
+
+def test_every_cause_says_how_to_fix_and_how_to_settle_it() -> None:
+    lacking = [
+        cause.id for cause in KNOWLEDGE.causes.values() if cause.id != "none" and not (cause.fixes and cause.decide)
+    ]
+    assert lacking == []
