@@ -1,0 +1,165 @@
+"""The command line: streams, exit codes, files."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from rca.diagnosis import Diagnosis
+
+SAMPLES = Path(__file__).resolve().parents[1] / "sample_logs"
+
+
+def rca(*arguments: object, cwd: Path | None = None) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-m", "rca", *map(str, arguments)]
+    return subprocess.run(command, cwd=cwd, capture_output=True, text=True, check=False, timeout=300)
+
+
+@pytest.fixture(scope="module")
+def reports(tmp_path_factory) -> Path:
+    folder = tmp_path_factory.mktemp("reports")
+    done = rca("analyze", SAMPLES / "ragged_batch" / "run", "-o", folder, "--experiments", "none")
+    assert done.returncode == 0, done.stderr
+    return folder
+
+
+def test_analyze_writes_html_json_and_markdown(reports) -> None:
+    assert sorted(file.name for file in reports.iterdir()) == [
+        "ragged_batch-run.html",
+        "ragged_batch-run.json",
+        "ragged_batch-run.md",
+    ]
+
+
+def test_the_summary_fits_80_columns_and_names_the_cause_first() -> None:
+    done = rca("analyze", SAMPLES / "ragged_batch" / "run", "-f", "text", "-o", "-", "--experiments", "none")
+    lines = done.stdout.splitlines()
+    assert "data.ragged_batch" in lines[0]
+    assert max(map(len, lines)) <= 80
+
+
+def test_json_prints_exactly_one_document_and_writes_nothing(tmp_path) -> None:
+    done = rca("analyze", SAMPLES / "healthy" / "run", "--json", "--experiments", "none", cwd=tmp_path)
+    assert Diagnosis.model_validate(json.loads(done.stdout)).verdict.cause == "none"
+    assert done.stderr == ""
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_quiet_prints_one_line(tmp_path) -> None:
+    done = rca("analyze", SAMPLES / "healthy" / "run", "-q", "-o", tmp_path, "-f", "json", "--experiments", "none")
+    assert done.stdout.startswith("none ")
+    assert done.stdout.count("\n") == 1
+
+
+def test_a_saved_report_is_rendered_again_from_json_and_from_html(reports, tmp_path) -> None:
+    from_json = rca("report", reports / "ragged_batch-run.json", "-f", "md")
+    from_html = rca("report", reports / "ragged_batch-run.html", "-f", "md")
+    assert from_json.returncode == from_html.returncode == 0
+    assert from_json.stdout == from_html.stdout
+    assert "data.ragged_batch" in from_json.stdout
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code"),
+    [
+        (["analyze", "absent-directory"], 2),
+        (["analyze", "empty"], 3),
+        (["analyze", "logs", "--budget", "soon"], 2),
+        (["analyze", "logs", "--rules", "absent"], 2),
+        (["analyze", "logs", "--experiments", "none", "-f", "json", "--fail-on", "any"], 1),
+        (["analyze", "logs", "--experiments", "none", "-f", "json", "--fail-on", "memory.leak"], 0),
+        (["analyze", "--no-such-option"], 2),
+        (["explain", "no.such_cause"], 2),
+        (["eval", "empty"], 2),
+        (["lab", "make", "no_such_fault", "out"], 2),
+        (["rules", "show", "no.such"], 2),
+        (["--version"], 0),
+        (["--help"], 0),
+    ],
+)
+def test_exit_codes(tmp_path, arguments, code) -> None:
+    (tmp_path / "empty").mkdir()
+    (tmp_path / "logs").mkdir()
+    (tmp_path / "logs" / "a.log").write_text(
+        "Traceback (most recent call last):\n"
+        '  File "train.py", line 3, in <module>\n    run()\n'
+        "RuntimeError: mat1 and mat2 shapes cannot be multiplied (2x3 and 4x5)\n"
+    )
+    done = rca(*arguments, cwd=tmp_path)
+    assert done.returncode == code, done.stderr
+    if code in {2, 3}:
+        assert done.stderr.strip()
+        assert "Traceback" not in done.stderr
+
+
+def test_a_foreign_file_is_not_replaced_without_force(tmp_path) -> None:
+    target = tmp_path / "ragged_batch-run.json"
+    target.write_text("mine")
+    arguments = ["analyze", SAMPLES / "ragged_batch" / "run", "-o", tmp_path, "-f", "json", "--experiments", "none"]
+    assert rca(*arguments).returncode == 2
+    assert target.read_text() == "mine"
+    assert rca(*arguments, "--force").returncode == 0
+    assert rca(*arguments).returncode == 0
+
+
+def test_events_are_saved_as_parquet(tmp_path) -> None:
+    import pyarrow.parquet as pq
+
+    file = tmp_path / "events.parquet"
+    rca("analyze", SAMPLES / "healthy" / "run", "--json", "--experiments", "none", "--save-events", file)
+    table = pq.read_table(file)
+    assert table.num_rows > 50
+    assert "event_id" in table.column_names
+
+
+def test_help_loads_neither_torch_nor_pandas() -> None:
+    code = (
+        "import sys\nfrom rca.cli import _run, cli\n"
+        "_run(lambda: cli.main(['analyze', '--help'], standalone_mode=False))\n"
+        "print([name for name in ('torch', 'pandas', 'transformers', 'sklearn', 'pyarrow') if name in sys.modules])"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip().endswith("[]")
+
+
+def test_rules_only_analysis_loads_no_torch() -> None:
+    run = SAMPLES / "dataloader_bound" / "run"
+    code = (
+        "import sys\nfrom rca.pipeline import Options, analyze\n"
+        f"analyze({str(run)!r}, options=Options(experiments='none'))\n"
+        "print([name for name in ('torch', 'transformers', 'sklearn') if name in sys.modules])"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "[]"
+
+
+def test_a_team_rule_is_written_checked_and_used(tmp_path) -> None:
+    assert rca("rules", "new", "acme.lease_expired", "--rules", "team", cwd=tmp_path).returncode == 0
+    assert rca("rules", "test", "acme", "--rules", "team", cwd=tmp_path).returncode == 2
+    cause = tmp_path / "team" / "acme" / "lease_expired.yaml"
+    text = cause.read_text()
+    assert 'log: "FILL IN' in text
+    cause.write_text(
+        "\n".join(
+            "    log: 'lease [a-z0-9]+ lost'" if line.strip().startswith("log:") else line for line in text.splitlines()
+        )
+    )
+    cause.with_name("lease_expired.cases.yaml").write_text(
+        "fires:\n- log: |\n    ERROR cache: lease n17 lost\nsilent:\n- why: renewed\n  log: |\n    INFO lease n17 renewed\n"
+    )
+    done = rca("rules", "test", "acme", "--rules", "team", cwd=tmp_path)
+    assert done.returncode == 0, done.stdout + done.stderr
+    (tmp_path / "run").mkdir()
+    (tmp_path / "run" / "job.log").write_text("ERROR cache: lease n17 lost\n")
+    done = rca("analyze", "run", "--rules", "team", "-q", "--experiments", "none", "-f", "json", cwd=tmp_path)
+    assert done.stdout.startswith("acme.lease_expired")
+
+
+def test_lab_lists_at_least_ten_faults() -> None:
+    rows = json.loads(rca("lab", "list", "--json").stdout)
+    assert len(rows) >= 10
+    assert {"fault", "cause", "title"} == set(rows[0])
