@@ -149,7 +149,8 @@ def test_a_team_rule_is_written_checked_and_used(tmp_path) -> None:
         )
     )
     cause.with_name("lease_expired.cases.yaml").write_text(
-        "fires:\n- log: |\n    ERROR cache: lease n17 lost\nsilent:\n- why: renewed\n  log: |\n    INFO lease n17 renewed\n"
+        "fires:\n- log: |\n    ERROR cache: lease n17 lost\n"
+        "silent:\n- why: renewed\n  log: |\n    INFO lease n17 renewed\n"
     )
     done = rca("rules", "test", "acme", "--rules", "team", cwd=tmp_path)
     assert done.returncode == 0, done.stdout + done.stderr
