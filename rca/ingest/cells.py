@@ -10,6 +10,7 @@ from rca.ingest.quantities import size_bytes
 
 _LONGEST = 64
 _NUMBER = re.compile(r"\s*([-+]?(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][-+]?[0-9]+)?)\s*([^\s0-9,.]{0,12})\s*")
+_THOUSANDS = re.compile(r"[-+]?[0-9]{1,3}(?:,[0-9]{3})+(?:\.[0-9]*)?")
 _SIZE = re.compile(r"\s*[0-9]{1,20}(?:\.[0-9]{1,12})?\s*[kKmMgGtTpP]?(?:i?[bB]?|ytes|bytes)?\s*")
 _SPECIAL = {"nan": math.nan, "inf": math.inf, "infinity": math.inf, "-inf": -math.inf, "-infinity": -math.inf}
 
@@ -22,7 +23,9 @@ def number(value: Any) -> float | None:
         except OverflowError:
             return math.inf if value > 0 else -math.inf
     if isinstance(value, str) and 0 < len(value) <= _LONGEST:
-        text = value.strip().replace(",", "")
+        text = value.strip()
+        if "," in text and _THOUSANDS.fullmatch(text):
+            text = text.replace(",", "")
         try:
             return _SPECIAL.get(text.lower()) or float(text)
         except ValueError:

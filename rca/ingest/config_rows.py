@@ -102,7 +102,7 @@ def _add(out: EventBuilder, setting: Setting, role: str) -> None:
 
 def _plain(value: Any) -> Any:
     """Return a value that JSON can hold, of bounded size."""
-    if isinstance(value, list):
+    if isinstance(value, (list, tuple)):
         return (
             [_plain(item) for item in value[:_MAX_LIST]]
             if all(_flat(item) for item in value)
@@ -116,7 +116,7 @@ def _plain(value: Any) -> Any:
 
 
 def _flat(item: Any) -> bool:
-    return not isinstance(item, (list, dict))
+    return not isinstance(item, (list, dict, tuple))
 
 
 def _unwrapped(document: Mapping[str, Any]) -> Mapping[str, Any]:
