@@ -11,6 +11,8 @@ from rca.facts.memo import once_per_table
 from rca.facts.roles import short_name
 
 GIB = 1024**3
+CONTEXT = GIB // 2
+"""A CUDA context with the usual libraries, which no tensor accounts for."""
 _SIZE = r"([0-9]+(?:\.[0-9]+)?) ?(bytes|[KMGT]i?B)"
 _UNITS = {"BYTES": 1, "KB": 2**10, "MB": 2**20, "GB": 2**30, "TB": 2**40}
 """The allocator prints powers of two whatever it calls them."""
@@ -49,8 +51,8 @@ class OutOfMemory:
     reserved_unallocated: int | None = None
     allowed: int | None = None
     """Cap set by set_per_process_memory_fraction."""
-    others: int | None = None
-    """Held by other processes, as named in the message."""
+    named: tuple[int, ...] = ()
+    """Held by the processes that the message names by number."""
 
     @property
     def reserved(self) -> int | None:
@@ -61,15 +63,19 @@ class OutOfMemory:
 
     @property
     def held_by_others(self) -> int | None:
-        """What other processes hold: named by the message, else the part of the device that nobody here accounts for.
+        """What other processes hold: named by the message, or what of the device nobody here accounts for.
 
-        Without the `this process has` clause the CUDA context of this process (about half a GiB) is part of the rest.
+        Inside a container the allocator cannot tell its own process, so the named one that fits is taken for it.
         """
-        own = self.used if self.used is not None else self.reserved
-        named = self.others or 0
-        if self.capacity is None or self.free is None or own is None:
-            return self.others
-        return max(named, self.capacity - self.free - own, 0)
+        named = list(self.named)
+        if self.used is None and self.reserved is not None:
+            own = [size for size in named if 0 <= size - self.reserved + CONTEXT // 4 <= 4 * CONTEXT]
+            if own:
+                named.remove(own[0])
+        mine = self.used if self.used is not None else None if self.reserved is None else self.reserved + CONTEXT
+        if self.capacity is None or self.free is None or mine is None:
+            return sum(named) if self.named else None
+        return max(sum(named), self.capacity - self.free - mine, 0)
 
 
 @once_per_table
@@ -134,11 +140,22 @@ def _join(event: Event, exception: Event | None) -> OutOfMemory:
         allocated=allocated,
         reserved_unallocated=unallocated,
         allowed=sizes.get("allowed_bytes"),
-        others=sizes.get("process_bytes"),
+        named=_named(exception, event),
     )
 
 
-_KNOWN = frozenset({*_PATTERNS, "gpu", "process_bytes"})
+_KNOWN = frozenset({*_PATTERNS, "gpu"})
+
+
+def _named(*sources: Event | None) -> tuple[int, ...]:
+    for source in sources:
+        if source is None:
+            continue
+        named = tuple(_bytes(match) for match in _compiled()["process_bytes"].finditer(source.text))
+        captured = source.attr("process_bytes")
+        if named or _plain(captured):
+            return named or (int(captured),)
+    return ()
 
 
 def _plain(value: Any) -> bool:
@@ -156,12 +173,7 @@ def _compiled() -> dict[str, Any]:
 def _sizes(text: str) -> tuple[tuple[str, int], ...]:
     found: dict[str, int] = {}
     for name, pattern in _compiled().items():
-        if name == "process_bytes":
-            others = [_bytes(match) for match in pattern.finditer(text)]
-            if others:
-                found[name] = sum(others)
-            continue
-        match = pattern.search(text)
+        match = pattern.search(text) if name != "process_bytes" else None
         if match is not None:
             found[name] = _bytes(match)
     return tuple(found.items())

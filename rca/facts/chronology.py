@@ -73,7 +73,8 @@ def first(events: EventTable) -> Iterator[Fact]:
     yield from emit("failure.kind", kind, f"The failure shows as {kind} ({place}).", events=seen)
     yield from emit("failure.source", event.source, f"It stands in {place}.", events=seen)
     yield from emit("failure.line", event.line, f"It stands in {place}.", events=seen)
-    yield from emit("failure.rank", owner(event), f"Rank {owner(event)} failed first ({place}).", events=seen)
+    rank = failing_rank(found)
+    yield from emit("failure.rank", rank, f"Rank {rank} failed first ({place}).", events=seen)
     yield from emit("failure.host", event.host, f"It happened on {event.host}.", events=seen)
     if not math.isnan(found.first.time):
         yield from emit("failure.time", iso(found.first.time), f"It failed at {iso(found.first.time)}.", events=seen)
@@ -84,6 +85,17 @@ def first(events: EventTable) -> Iterator[Fact]:
     if event.kind == "process" and event.value is not None:
         signal = signal_number(int(event.value))
         yield from emit("failure.signal", signal, f"The process was ended by signal {signal}.", events=seen)
+
+
+def failing_rank(found: Chronology) -> int | None:
+    """Return the rank of the first failure; for a kernel or scheduler record, of the first rank that fell with it."""
+    if found.first is None:
+        return None
+    own = owner(found.first.event)
+    if own is not None or found.first.role != "initiating":
+        return own
+    ranks = [owner(item.event) for item in found.of("initiating") if item.event.source != found.first.event.source]
+    return next((rank for rank in ranks if rank is not None), None)
 
 
 def spread_over_ranks(events: EventTable) -> Iterator[Fact]:
@@ -195,10 +207,10 @@ def _as_failure(suspect: Suspect, facts: Facts) -> Failure:
         what = f"The process exited with code {int(event.value)}"
     else:
         what = event.text or event.name
-    step, phase = facts.get("failure.step"), facts.get("failure.phase")
+    rank, step, phase = facts.get("failure.rank"), facts.get("failure.step"), facts.get("failure.phase")
     return Failure(
         what=what.strip()[:500],
-        rank=owner(event),
+        rank=int(rank.value) if rank is not None else None,
         host=event.host,
         step=int(step.value) if step is not None else None,
         time=None if math.isnan(suspect.time) else iso(suspect.time),

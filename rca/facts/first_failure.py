@@ -10,13 +10,20 @@ from itertools import groupby
 from rca.events import Event, EventTable
 from rca.facts.memo import once_per_table
 from rca.facts.progress import clock, progress
-from rca.facts.roles import Role, effective_role, owner, short_name
+from rca.facts.roles import Role, effective_role, owner, short_name, signal_number
 
 SURVIVED_STEPS = 3
 """Progress after an error that makes it a survived one: synchronous ranks can print at most one more step."""
 SAME_BLOCK_LINES = 3
 """Lines between the end of a traceback and a signature found in its last line."""
 _GOODBYES = frozenset({"run.completed", "run.exit_zero", "run.early_stopped", "megatron.exit_interval"})
+_COMMUNICATION = ("nccl.", "c10d.", "gloo.", "torchelastic.rendezvous")
+_SYSTEM = ("kernel.", "slurm.", "batch.", "k8s.", "kubernetes.", "scheduler.", "cluster.")
+_KILLED = frozenset(
+    {"torchelastic.signal", "torch.spawn_signal", "launcher.worker_lost", "process.killed", "run.killed"}
+)
+NEAR_S = 120.0
+"""A rank that dies by itself drags the others down at once when sockets close, and within minutes at the latest."""
 _CLASSES: tuple[Role, ...] = ("initiating", "cascade", "teardown")
 
 
@@ -119,7 +126,7 @@ def _pick(suspects: Sequence[Suspect]) -> Suspect | None:
         if not named:
             continue
         explicit = [suspect for suspect in named if suspect.event.kind != "process"]
-        return _earliest(_with_reason(named, explicit))
+        return _reason_for(_first_of(_with_reason(named, explicit)), named)
     return None
 
 
@@ -140,7 +147,37 @@ def _earliest(named: Sequence[Suspect]) -> Suspect:
 
 def _is_own_word(event: Event) -> bool:
     """Say whether the failing process itself said it: a traceback, or a fatal message of the training software."""
-    return event.kind == "exception" or (event.kind == "log" and event.severity == "fatal")
+    return event.kind == "exception" or (
+        event.kind == "log" and event.severity == "fatal" and not event.name.startswith(_SYSTEM)
+    )
+
+
+def _first_of(named: list[Suspect]) -> Suspect:
+    """Earliest; but a communication error is believed only when nothing else failed around that time."""
+    head = _earliest(named)
+    if not head.event.name.startswith(_COMMUNICATION):
+        return head
+    others = [
+        suspect
+        for suspect in named
+        if not suspect.event.name.startswith((*_COMMUNICATION, *_SYSTEM))
+        and not suspect.time > head.time + NEAR_S * 1e6
+    ]
+    return _earliest(others) if others else head
+
+
+def _reason_for(head: Suspect, named: Sequence[Suspect]) -> Suspect:
+    """A process that was only killed is explained by the kernel, the scheduler or the cluster where they said so."""
+    if not _was_killed(head.event):
+        return head
+    records = [suspect for suspect in named if suspect.event.name.startswith(_SYSTEM)]
+    return _earliest(records) if records else head
+
+
+def _was_killed(event: Event) -> bool:
+    if event.kind == "process":
+        return event.value is not None and signal_number(int(event.value)) in {9, 15}
+    return event.kind == "log" and event.name in _KILLED and "SIGSEGV" not in event.text and "SIGABRT" not in event.text
 
 
 def _partner(first: Suspect, suspects: Sequence[Suspect]) -> Event | None:

@@ -11,7 +11,20 @@ from collections.abc import Mapping
 from types import MappingProxyType
 
 from rca.events import EventTable
-from rca.facts import approach, chronology, divergence, gradient, loss, non_finite, oom, plateau, run, spikes
+from rca.facts import (
+    approach,
+    chronology,
+    divergence,
+    gradient,
+    learning_rate,
+    loss,
+    loss_scale,
+    non_finite,
+    oom,
+    plateau,
+    run,
+    spikes,
+)
 from rca.facts.interface import Fact, FactFunction, Facts
 
 MODULES = (
@@ -24,6 +37,8 @@ MODULES = (
     plateau,
     spikes,
     gradient,
+    learning_rate,
+    loss_scale,
     oom,
 )
 

@@ -1,0 +1,190 @@
+"""The loss scale of half-precision training: how far it fell, how often steps were skipped, whether it came back."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping
+from typing import NamedTuple
+
+import numpy as np
+
+from rca.events import Event, EventTable
+from rca.facts.curves import curve, curves
+from rca.facts.emit import emit, number, percent
+from rca.facts.interface import Fact, FactFunction
+from rca.facts.memo import once_per_table
+from rca.facts.progress import progress
+
+CATALOGUE: Mapping[str, str] = {
+    "loss_scale.first": "first loss scale",
+    "loss_scale.last": "last loss scale",
+    "loss_scale.min": "smallest loss scale",
+    "loss_scale.halvings": "number of halvings over the run",
+    "loss_scale.longest_fall": "most halvings in a row, without a rise and without a calm stretch between",
+    "loss_scale.at_floor": "the loss scale fell to 1 or below",
+    "loss_scale.fell_to_end": "the scale was still falling when the log ended",
+    "loss_scale.recovered": "after its last fall the scale stayed above 1 and held or rose",
+    "loss_scale.skipped_share": "share of the steps that were skipped because of overflow",
+    "loss_scale.skipped": "number of skipped steps",
+    "loss_scale.static": "the scale never changed over at least 50 points",
+}
+
+FLOOR = 1.0
+"""Below a scale of 1 the scaler makes small gradients smaller; DeepSpeed stops the run at its minimum of 1."""
+CALM_POINTS = 10
+"""Points without a change that end a fall: falls from 2^16 to a scale that holds are ordinary (FACTS 6, row 14)."""
+_SKIPS = (
+    "deepspeed.overflow",
+    "fairseq.scale_dropped",
+    "amp.scale_dropped",
+    "megatron.skipped",
+    "deepspeed.grad_overflow",
+)
+
+
+class Scale(NamedTuple):
+    """The loss scale in the order in which it was reported."""
+
+    value: np.ndarray[tuple[int], np.dtype[np.float64]]
+    event_id: np.ndarray[tuple[int], np.dtype[np.int64]]
+    place: tuple[str, ...]
+    dense: bool
+    """Whether a value was reported at each change (a message) and not only now and then (a metric)."""
+
+
+@once_per_table
+def scale(events: EventTable) -> Scale | None:
+    """Return the loss scale from its metric, else from the overflow messages, whichever tells more."""
+    line = curve(events, "loss_scale")
+    messages = _from_messages(events)
+    if line is not None:
+        good = line.pick(line.finite & (line.value >= 0))
+        if len(good) >= 2 and (messages is None or len(good) >= len(messages.value)):
+            places = tuple(good.place(index) for index in range(len(good)))
+            return Scale(value=good.value, event_id=good.event_id, place=places, dense=False)
+    return messages
+
+
+def _from_messages(events: EventTable) -> Scale | None:
+    rows: list[tuple[float, Event]] = []
+    owner = None
+    for event in events.of_kind("log"):
+        if not event.name.startswith(_SKIPS):
+            continue
+        said_by = event.attr("rank", event.rank)
+        owner = said_by if owner is None else owner
+        if said_by != owner:
+            continue
+        before, after = event.attr("scale"), event.attr("next")
+        if not rows and _number(before):
+            rows.append((float(before), event))
+        if _number(after) or (_number(before) and rows):
+            rows.append((float(after if _number(after) else before), event))
+    if len(rows) < 2:
+        return None
+    return Scale(
+        value=np.array([value for value, _ in rows]),
+        event_id=np.array([event.event_id for _, event in rows], dtype=np.int64),
+        place=tuple(_where(event) for _, event in rows),
+        dense=True,
+    )
+
+
+def _number(value: object) -> bool:
+    return isinstance(value, (int, float)) and not isinstance(value, bool) and math.isfinite(value) and value >= 0
+
+
+def _where(event: Event) -> str:
+    return f"step {event.step}" if event.step is not None else f"{event.source}:{event.line}"
+
+
+def halvings(values: np.ndarray[tuple[int], np.dtype[np.float64]]) -> np.ndarray[tuple[int], np.dtype[np.float64]]:
+    """Return for each pair of neighbours how many halvings lie between them (negative for a rise)."""
+    floor = np.finfo(float).tiny
+    return np.asarray(np.round(np.log2(np.maximum(values[:-1], floor)) - np.log2(np.maximum(values[1:], floor))))
+
+
+def longest_fall(steps: np.ndarray[tuple[int], np.dtype[np.float64]]) -> tuple[int, int]:
+    """Return the halvings of the longest fall and the index behind its last one."""
+    best, best_end, current, calm = 0, 0, 0, 0
+    for index, step in enumerate(steps):
+        if step > 0:
+            current, calm = current + int(min(step, 200)), 0
+            if current > best:
+                best, best_end = current, index + 1
+        elif step < 0:
+            current, calm = 0, 0
+        else:
+            calm += 1
+            current = 0 if calm >= CALM_POINTS else current
+    return best, best_end
+
+
+def course(events: EventTable) -> Iterator[Fact]:
+    """How did the loss scale develop?"""
+    found = scale(events)
+    if found is None:
+        return
+    values, seen = found.value, found.event_id
+    low = int(np.argmin(values))
+    for name, index, words in (("first", 0, "first"), ("last", len(values) - 1, "last"), ("min", low, "smallest")):
+        says = f"The {words} loss scale is {number(float(values[index]))} at {found.place[index]}."
+        yield from emit(f"loss_scale.{name}", float(values[index]), says, events=[seen[index]])
+    steps = halvings(values)
+    falls = np.flatnonzero(steps > 0)
+    total = int(np.minimum(steps[falls], 200).sum())
+    longest, end = longest_fall(steps)
+    says = f"The loss scale was halved {total} times, {longest} times in a row at most."
+    yield from emit("loss_scale.halvings", total, says, events=seen[falls + 1])
+    yield from emit("loss_scale.longest_fall", longest, says, events=seen[[end, max(end - 1, 0)]])
+    says = f"The smallest loss scale is {number(float(values[low]))} at {found.place[low]}."
+    yield from emit("loss_scale.at_floor", float(values[low]) <= FLOOR, says, events=[seen[low]])
+    if len(values) >= 50:
+        says = f"The loss scale is {number(float(values[0]))} at all {len(values)} points."
+        yield from emit("loss_scale.static", bool(np.ptp(values) == 0), says, events=seen[:1])
+    if not len(falls):
+        return
+    last = int(falls[-1]) + 1
+    held = _held(events, found, last)
+    says = (
+        f"The last halving was at {found.place[last]}, to {number(float(values[last]))}; {held} reported steps follow."
+    )
+    still = held < CALM_POINTS and longest >= 3
+    yield from emit("loss_scale.fell_to_end", still, says, events=[seen[last], seen[-1]])
+    recovered = float(values[-1]) > FLOOR and (held >= CALM_POINTS or float(values[-1]) > float(values[last]))
+    yield from emit("loss_scale.recovered", recovered, says, events=[seen[-1], seen[last]])
+
+
+def _held(events: EventTable, found: Scale, last: int) -> int:
+    """Steps that were reported after the last halving."""
+    after = len(found.value) - 1 - last
+    if not found.dense:
+        return after
+    return max(after, progress(events).goes_on_after(events.get(int(found.event_id[last]))))
+
+
+def skipped(events: EventTable) -> Iterator[Fact]:
+    """How many steps were thrown away?"""
+    done = progress(events).last_step
+    counted = max(curves(events, "skipped_steps"), key=len, default=None)
+    if counted is not None and counted.finite.any():
+        good = counted.value[counted.finite]
+        rising = bool(np.all(np.diff(good) >= 0)) and len(good) > 2 and float(good[-1]) > float(good[0]) >= 0
+        total = float(good[-1]) if rising else float(np.sum(good))
+        seen = counted.event_id[counted.finite & (counted.value > 0)]
+    else:
+        messages = [item for item in events.of_kind("log") if item.name.startswith(_SKIPS[:2] + _SKIPS[4:])]
+        ranks = {item.attr("rank", item.rank) for item in messages}
+        total = len(messages) / max(len(ranks), 1)
+        seen = np.array([item.event_id for item in messages], dtype=np.int64)
+        if not messages and scale(events) is None:
+            return
+    says = f"{number(total)} steps were skipped because of overflow."
+    yield from emit("loss_scale.skipped", int(total), says, events=seen)
+    if done is not None and done > 0:
+        share = min(total / done, 1.0)
+        says = f"{number(total)} of {done} steps were skipped because of overflow ({percent(share)})."
+        yield from emit("loss_scale.skipped_share", share, says, events=seen)
+
+
+FACTS: tuple[FactFunction, ...] = (course, skipped)
