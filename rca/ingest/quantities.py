@@ -1,71 +1,67 @@
-"""Numbers as people and programs print them: with units, percent signs, thousands separators."""
+"""Numbers with units as logs print them."""
 
 from __future__ import annotations
 
-import math
 import re
-from typing import Any
 
-GIB = 1024.0**3
-_BYTES = {"": 1, "k": 1024, "m": 1024**2, "g": 1024**3, "t": 1024**4, "p": 1024**5}
-_SECONDS = {"us": 1e-6, "µs": 1e-6, "ms": 1e-3, "s": 1.0, "sec": 1.0, "m": 60.0, "min": 60.0, "h": 3600.0, "d": 86400.0}
-_SIZE = re.compile(r"\s*([0-9]+(?:[.,][0-9]+)?)\s*([kKmMgGtTpP]?)(?:i?[bB]|ytes|n)?\s*")
-_NUMBER = re.compile(r"\s*([-+]?(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][-+]?[0-9]+)?)\s*([^\s0-9,.]{0,12})\s*")
-_SPECIAL = {"nan": math.nan, "inf": math.inf, "infinity": math.inf, "-inf": -math.inf, "-infinity": -math.inf}
-
-
-def number(value: Any) -> float | None:
-    """Return the float a JSON value or a text without unit stands for; None for text, lists and what is missing."""
-    if isinstance(value, (bool, int, float)):
-        try:
-            return float(value)
-        except OverflowError:
-            return math.inf if value > 0 else -math.inf
-    if isinstance(value, str) and 0 < len(text := value.strip().replace(",", "")) <= 40:
-        try:
-            return _SPECIAL.get(text.lower()) or float(text)
-        except ValueError:
-            return None
-    return None
-
-
-def number_with_unit(text: str) -> tuple[float, str] | None:
-    """Split `1410 MHz`, `98 %` or `45C` into the number and its unit; None for anything longer."""
-    if len(text) > 64:
-        return None
-    if (special := _SPECIAL.get(text.strip().lower())) is not None:
-        return special, ""
-    match = _NUMBER.fullmatch(text)
-    return None if match is None else (float(match[1]), match[2])
-
-
-def size_in_bytes(text: str) -> int | None:
-    """Read `78738MiB`, `64M`, `12Gi`, `2.50 GiB` or `4096` as bytes; decimal and binary prefixes both count 1024.
-
-    Programs of this field print MB and mean MiB (torch, nvidia-smi, df -h), so the difference is not kept.
-    """
-    match = _SIZE.fullmatch(text.strip().removesuffix("i")) if len(text) <= 40 else None
-    if match is None:
-        return None
-    return int(float(match[1].replace(",", ".")) * _BYTES[match[2].lower()])
+_SIZE = re.compile(r"\s*([-+]?[\d,]*\.?\d+(?:e[-+]?\d+)?)\s*([kmgtp]?)(i?)(b(?:ytes?)?)?\b", re.I)
+_NUMBER = re.compile(r"\s*([-+]?(?:[\d,]*\.?\d+(?:e[-+]?\d+)?|nan|inf(?:inity)?))", re.I)
+_POWERS = {"": 0, "k": 1, "m": 2, "g": 3, "t": 4, "p": 5}
+_SECONDS = {
+    "ns": 1e-9,
+    "us": 1e-6,
+    "µs": 1e-6,
+    "ms": 1e-3,
+    "millisecond": 1e-3,
+    "milliseconds": 1e-3,
+    "": 1.0,
+    "s": 1.0,
+    "sec": 1.0,
+    "secs": 1.0,
+    "second": 1.0,
+    "seconds": 1.0,
+    "m": 60.0,
+    "min": 60.0,
+    "mins": 60.0,
+    "minute": 60.0,
+    "minutes": 60.0,
+    "h": 3600.0,
+    "hr": 3600.0,
+    "hour": 3600.0,
+    "hours": 3600.0,
+    "d": 86400.0,
+    "day": 86400.0,
+    "days": 86400.0,
+}
+_DURATION = re.compile(r"\s*([\d,]*\.?\d+(?:e[-+]?\d+)?)\s*([a-zµ]*)", re.I)
+_CLOCK = re.compile(r"\s*(?:(\d+)-)?(?:(\d+):)?(\d{1,2}):(\d{2}(?:\.\d+)?)\s*$")
 
 
-def duration_in_seconds(text: str) -> float | None:
-    """Read `600 ms`, `1:02:03`, `2-00:00:00` (Slurm) or `7.5` as seconds."""
-    if len(text) > 40:
-        return None
-    plain = text.strip()
-    if ":" in plain:
-        days, _, clock = plain.rpartition("-")
-        parts = clock.split(":")
-        if not all(re.fullmatch(r"[0-9]{1,6}(?:\.[0-9]{1,9})?", part) for part in parts) or len(parts) > 3:
-            return None
-        seconds = 0.0
-        for part in parts:
-            seconds = seconds * 60 + float(part)
-        return seconds + (float(days) * 86400 if days.isdigit() else 0.0)
-    found = number_with_unit(plain)
+def number(text: str) -> float | None:
+    """Return a number as printed (`12,645`, `1.2E+01`, `nan`, `-inf`), or None."""
+    found = _NUMBER.match(text)
+    return None if found is None else float(found[1].replace(",", ""))
+
+
+def size_bytes(text: str) -> int | None:
+    """Return `2.50 GiB`, `512 MB`, `81920 kB`, `39.1G` or a plain number in bytes, powers of 1024; None if neither."""
+    found = _SIZE.match(text)
     if found is None:
         return None
-    scale = _SECONDS.get(found[1].lower() or "s")
-    return None if scale is None else found[0] * scale
+    return round(float(found[1].replace(",", "")) * 1024 ** _POWERS[found[2].lower()])
+
+
+def seconds(text: str) -> float | None:
+    """Return `600000 ms`, `10 min`, `1:02:03`, `1-06:00:00` or a plain number in seconds; None if neither."""
+    found = _CLOCK.match(text)
+    if found is not None:
+        days, hours, minutes, rest = found.groups()
+        return int(days or 0) * 86400.0 + int(hours or 0) * 3600.0 + int(minutes) * 60.0 + float(rest)
+    total = 0.0
+    position = 0
+    matched = False
+    while (found := _DURATION.match(text, position)) is not None and found[2].lower() in _SECONDS:
+        total += float(found[1].replace(",", "")) * _SECONDS[found[2].lower()]
+        position = found.end()
+        matched = True
+    return total if matched else None

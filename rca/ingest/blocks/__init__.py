@@ -1,0 +1,1 @@
+"""Parsers of what spans several lines of a log."""

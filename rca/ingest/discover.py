@@ -1,0 +1,114 @@
+"""The run directory as sources: what is there, what is left out and why, and whose rank or node a path names."""
+
+from __future__ import annotations
+
+import os
+import re
+import stat
+from collections.abc import Iterator
+from pathlib import Path
+
+from rca.diagnosis import SourceRecord
+from rca.ingest.content import open_source
+from rca.ingest.interface import Limits, Source
+
+__all__ = ["discover", "open_source", "path_host", "path_rank"]
+
+_NOT_OUTPUT = {".git", ".hg", ".svn", "__pycache__", "node_modules", ".venv", "venv", ".ipynb_checkpoints"}
+_DEPTH = 40
+"""Folders below the run directory; deeper trees are cut, no job writes them."""
+
+_RANK = re.compile(r"(?:^|[/._-])(?:global_?)?(?:rank|task|process|proc)[._-]?(\d{1,6})(?=$|[/._-])", re.I)
+_ELASTIC = re.compile(r"(?:^|/)attempt_\d+/(\d{1,5})/(?:std(?:out|err)\.log|error\.json)$")
+_SUBMITIT = re.compile(r"(?:^|/)\d{2,}(?:_\d+)?_(\d{1,5})_log\.(?:out|err)$")
+_NAMED_HOST = re.compile(
+    r"(?:^|[/._-])(?:node\d*|host|dmesg|journal|ibstat|nvidia-smi|syslog|kern)[._-]"
+    r"(?P<host>[a-z][a-z0-9]*(?:-[a-z0-9]+)*\d[a-z0-9-]*)(?=$|[/._])",
+    re.I,
+)
+_NUMBERED_HOST = re.compile(r"(?:^|[/._-])(node|host)[._-]?(\d{1,5})(?=$|[/._-])", re.I)
+
+
+def discover(run_dir: Path, limits: Limits | None = None) -> tuple[list[Source], list[SourceRecord]]:
+    """Return the files of a run directory in the order of their paths, and what was left out with the reason.
+
+    Links are never followed: a link into the directory names a file that is read under its own name, and a link out
+    of it leads to what the job does not own.
+    """
+    limits = limits or Limits()
+    skipped: list[SourceRecord] = []
+    sources: list[Source] = []
+    for source in _walk(run_dir, run_dir.resolve(), "", 0, skipped):
+        if len(sources) >= limits.files:
+            why = f"The directory holds more than {limits.files:,} files; the ones after {sources[-1].path} were left out."
+            skipped.append(_skip(source.path, why))
+            break
+        sources.append(source)
+    return sources, skipped
+
+
+def path_rank(path: str) -> int | None:
+    """Return the rank that a relative path names (`rank_3.log`, `attempt_0/3/stderr.log`), or None."""
+    for pattern in (_ELASTIC, _SUBMITIT, _RANK):
+        found = pattern.findall(path)
+        if found:
+            return int(found[-1])
+    return None
+
+
+def path_host(path: str) -> str | None:
+    """Return the node that a relative path names (`node_2.out`, `dmesg_gpu-22.txt`), or None."""
+    stem = path.rsplit(".", 1)[0] if "." in path.rsplit("/", 1)[-1] else path
+    named = None
+    for named in _NAMED_HOST.finditer(stem):
+        pass
+    if named is not None:
+        return named["host"]
+    numbered = _NUMBERED_HOST.search(stem)
+    return f"{numbered[1].lower()}{numbered[2]}" if numbered else None
+
+
+def _walk(folder: Path, root: Path, prefix: str, depth: int, skipped: list[SourceRecord]) -> Iterator[Source]:
+    try:
+        with os.scandir(folder) as entries:
+            items = sorted(entries, key=lambda entry: entry.name)
+    except OSError as error:
+        skipped.append(_skip(prefix or ".", f"The folder cannot be listed: {error.strerror or error}."))
+        return
+    for item in items:
+        path = (f"{prefix}/{item.name}" if prefix else item.name).encode("utf-8", "replace").decode("utf-8")
+        try:
+            if item.is_symlink():
+                skipped.append(_skip(path, _link_reason(Path(item.path), root)))
+                continue
+            found = item.stat(follow_symlinks=False)
+        except OSError as error:
+            skipped.append(_skip(path, f"The file cannot be examined: {error.strerror or error}."))
+            continue
+        if stat.S_ISDIR(found.st_mode):
+            if item.name in _NOT_OUTPUT:
+                skipped.append(_skip(path, "The folder holds tools or caches, not what the job wrote."))
+            elif depth >= _DEPTH:
+                skipped.append(_skip(path, f"Folders more than {_DEPTH} levels deep are not read."))
+            else:
+                yield from _walk(Path(item.path), root, path, depth + 1, skipped)
+        elif stat.S_ISREG(found.st_mode):
+            yield Source(
+                path=path, file=Path(item.path), size=found.st_size, rank=path_rank(path), host=path_host(path)
+            )
+        else:
+            skipped.append(_skip(path, "It is a device, socket or pipe, not a file."))
+
+
+def _link_reason(link: Path, root: Path) -> str:
+    try:
+        target = link.resolve(strict=True)
+    except (OSError, RuntimeError):
+        return "The symbolic link leads nowhere or back to itself."
+    if target.is_relative_to(root):
+        return f"The symbolic link points to {target.relative_to(root).as_posix()}, which is read under its own name."
+    return "The symbolic link leaves the run directory and was not followed."
+
+
+def _skip(path: str, why: str) -> SourceRecord:
+    return SourceRecord(path=path, status="skipped", why=why)

@@ -1,0 +1,46 @@
+"""All readers and block parsers, in the order in which they are asked."""
+
+from __future__ import annotations
+
+from rca.ingest.blocks.traceback import TracebackParser
+from rca.ingest.config_files import ConfigFileIngestor
+from rca.ingest.csv_files import CsvIngestor
+from rca.ingest.document import BlockParser
+from rca.ingest.gguf_files import GgufIngestor
+from rca.ingest.gpu_query import GpuQueryIngestor
+from rca.ingest.interface import Ingestor
+from rca.ingest.json_files import JsonIngestor
+from rca.ingest.json_lines import JsonLinesIngestor
+from rca.ingest.lfs_pointers import LfsPointerIngestor
+from rca.ingest.manifests import ManifestIngestor
+from rca.ingest.packages import PackageListIngestor
+from rca.ingest.prometheus import PrometheusIngestor
+from rca.ingest.safetensors_files import SafetensorsIngestor
+from rca.ingest.script_files import ScriptIngestor
+from rca.ingest.tensorboard_events import TensorBoardIngestor
+from rca.ingest.text import TextIngestor
+from rca.ingest.torch_files import TorchFileIngestor
+from rca.ingest.weight_index import WeightIndexIngestor
+
+BLOCKS: tuple[BlockParser, ...] = (TracebackParser(),)
+"""Parsers of what spans several lines of a log; the first that knows a line takes it."""
+
+INGESTORS: tuple[Ingestor, ...] = (
+    TensorBoardIngestor(),
+    LfsPointerIngestor(),
+    SafetensorsIngestor(),
+    GgufIngestor(),
+    TorchFileIngestor(),
+    WeightIndexIngestor(),
+    ManifestIngestor(),
+    JsonIngestor(),
+    JsonLinesIngestor(),
+    ConfigFileIngestor(),
+    GpuQueryIngestor(),
+    CsvIngestor(),
+    PrometheusIngestor(),
+    PackageListIngestor(),
+    ScriptIngestor(),
+    TextIngestor(BLOCKS),
+)
+"""Readers of whole files; the first that accepts a file reads it, so the text reader stands last."""

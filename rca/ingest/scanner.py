@@ -1,0 +1,289 @@
+"""Many patterns over many bytes at once: which lines are worth a closer look, and which patterns say so."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import platform
+import re
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple, Protocol
+
+import re2
+
+_REPORTS = 400_000
+"""Match reports taken from one buffer in one go; above it the buffer is searched line by line, which reports less."""
+
+_TRAILING = re.compile(r"(?:\(\?P<\w+>\.[*+]\??\)|\(\.[*+]\??\)|\.[*+]\??|\[\^\\n\][*+]\??|\\s\*)$")
+
+
+class Hit(NamedTuple):
+    """One line, or one state of a progress bar that rewrites its line."""
+
+    start: int
+    end: int
+    patterns: frozenset[int]
+    """Indexes of the patterns that may match here; each needs a confirmation on the message."""
+
+
+class Scanner(Protocol):
+    """Finds candidate lines in a buffer."""
+
+    def hits(self, buffer: bytes) -> Iterator[Hit]:
+        """Yield the lines on which a pattern may match, in order."""
+
+
+def scanner_for(patterns: Sequence[str]) -> Scanner:
+    """Return the fastest scanner this machine can run: Hyperscan, else sets of RE2.
+
+    Patterns are RE2 syntax. Anchors are dropped, because a line still carries its prefix here.
+    """
+    loose = [loosen(pattern) for pattern in patterns]
+    # What matches nothing at all would match everywhere.
+    usable = [index for index, pattern in enumerate(loose) if re2.search(pattern, "") is None]
+    try:
+        return _HyperscanScanner(loose, usable)
+    except ImportError:
+        return _SetScanner(loose, usable)
+
+
+def loosen(pattern: str) -> str:
+    """Drop anchors, and what a trailing `.*` would only report once for every further byte."""
+    kept: list[str] = []
+    index = 0
+    in_class = False
+    while index < len(pattern):
+        char = pattern[index]
+        if char == "\\":
+            pair = pattern[index : index + 2]
+            if in_class or pair not in {r"\A", r"\z", r"\Z"}:
+                kept.append(pair)
+            index += 2
+            continue
+        if in_class:
+            in_class = char != "]" or kept[-1] in {"[", "[^"}
+        elif char == "[":
+            in_class = True
+            if pattern[index : index + 2] == "[^":
+                kept.append("[^")
+                index += 2
+                continue
+        elif char in "^$":
+            index += 1
+            continue
+        kept.append(char)
+        index += 1
+    loose = "".join(kept)
+    while True:
+        shorter = _TRAILING.sub("", loose)
+        if shorter == loose or not shorter or shorter.endswith(("\\", "|", "(")):
+            return loose
+        loose = shorter
+
+
+class _HyperscanScanner:
+    """Hyperscan over whole buffers; patterns that it cannot express are searched for line by line with RE2."""
+
+    def __init__(self, patterns: Sequence[str], usable: Sequence[int]) -> None:
+        import hyperscan
+
+        self._terminated = hyperscan.ScanTerminated
+        self._database, others = _compile(patterns, usable)
+        self._others = _SetScanner(patterns, others) if others else None
+
+    def hits(self, buffer: bytes) -> Iterator[Hit]:
+        found = self._batch(buffer)
+        if found is None:
+            found = self._line_by_line(buffer)
+        if self._others is None:
+            return found
+        return _merge(found, self._others.hits(buffer))
+
+    def _batch(self, buffer: bytes) -> Iterator[Hit] | None:
+        if self._database is None:
+            return iter(())
+        reports: list[tuple[int, int]] = []
+        append = reports.append
+
+        def report(pattern: int, start: int, end: int, flags: int, context: Any) -> bool | None:
+            append((end, pattern))
+            return len(reports) > _REPORTS or None
+
+        try:
+            self._database.scan(buffer, match_event_handler=report)
+        except self._terminated:
+            return None
+        return _lines(buffer, sorted(set(reports)))
+
+    def _line_by_line(self, buffer: bytes) -> Iterator[Hit]:
+        position = 0
+        view = memoryview(buffer)
+        while position < len(buffer):
+            first = self._first(view[position:])
+            if first is None:
+                return
+            start, end = _line_around(buffer, position + max(first - 1, 0))
+            ids: set[int] = set()
+
+            def report(pattern: int, begin: int, stop: int, flags: int, context: set[int]) -> None:
+                context.add(pattern)
+
+            self._database.scan(view[start:end], match_event_handler=report, context=ids)
+            if ids:
+                yield Hit(start, end, frozenset(ids))
+            position = end + 1
+
+    def _first(self, view: memoryview) -> int | None:
+        ends: list[int] = []
+
+        def report(pattern: int, start: int, end: int, flags: int, context: Any) -> bool:
+            ends.append(end)
+            return True
+
+        try:
+            self._database.scan(view, match_event_handler=report)
+        except self._terminated:
+            pass
+        return ends[0] if ends else None
+
+
+class _SetScanner:
+    """One RE2 set, asked line by line."""
+
+    def __init__(self, patterns: Sequence[str], usable: Sequence[int]) -> None:
+        self._set = re2.Set.SearchSet(_options())
+        self._indexes = tuple(usable)
+        for index in usable:
+            self._set.Add(patterns[index].encode())
+        self._set.Compile()
+
+    def hits(self, buffer: bytes) -> Iterator[Hit]:
+        match = self._set.Match
+        indexes = self._indexes
+        start = 0
+        for line in re.split(rb"[\n\r]", buffer):
+            found = match(line)
+            if found:
+                yield Hit(start, start + len(line), frozenset(indexes[item] for item in found))
+            start += len(line) + 1
+
+
+def _options() -> Any:
+    options = re2.Options()
+    options.encoding = re2.Options.Encoding.LATIN1
+    options.log_errors = False
+    options.max_mem = 256 << 20
+    return options
+
+
+def _lines(buffer: bytes, reports: Sequence[tuple[int, int]]) -> Iterator[Hit]:
+    """Group sorted (end of match, pattern) reports by the line they end in."""
+    start = end = -1
+    ids: set[int] = set()
+    for stop, pattern in reports:
+        if stop > end:
+            if ids:
+                yield Hit(start, end, frozenset(ids))
+            start, end = _line_around(buffer, max(stop - 1, 0))
+            ids = set()
+        ids.add(pattern)
+    if ids:
+        yield Hit(start, end, frozenset(ids))
+
+
+def _line_around(buffer: bytes, position: int) -> tuple[int, int]:
+    start = max(buffer.rfind(b"\n", 0, position), buffer.rfind(b"\r", 0, position)) + 1
+    newline = buffer.find(b"\n", position)
+    newline = len(buffer) if newline < 0 else newline
+    back = buffer.find(b"\r", position, newline)
+    return start, newline if back < 0 else back
+
+
+def _merge(first: Iterator[Hit], second: Iterator[Hit]) -> Iterator[Hit]:
+    joined: dict[tuple[int, int], frozenset[int]] = {}
+    for hit in (*first, *second):
+        key = (hit.start, hit.end)
+        joined[key] = joined.get(key, frozenset()) | hit.patterns
+    for start, end in sorted(joined):
+        yield Hit(start, end, joined[start, end])
+
+
+def _compile(patterns: Sequence[str], usable: Sequence[int]) -> tuple[Any, list[int]]:
+    """Return the Hyperscan database and the indexes of the patterns it cannot express."""
+    import hyperscan
+
+    key = hashlib.sha256(
+        repr((patterns, usable, hyperscan.__version__, platform.machine(), platform.processor())).encode()
+    )
+    cache = _cache_file(f"lines-{key.hexdigest()[:32]}.hsdb")
+    stored = _load(cache, len(patterns))
+    if stored is not None:
+        return stored
+    # Bytes above 127 are searched as they stand, so a class or a repetition of such a letter needs RE2.
+    accepted = [index for index in usable if patterns[index].isascii()]
+    database = _database(patterns, accepted)
+    if database is None:
+        accepted = [index for index in accepted if _database(patterns, [index]) is not None]
+        database = _database(patterns, accepted)
+    others = sorted(set(usable) - set(accepted))
+    if database is not None:
+        _store(cache, database, others)
+    return database, others
+
+
+def _database(patterns: Sequence[str], indexes: Sequence[int]) -> Any:
+    import hyperscan
+
+    if not indexes:
+        return None
+    database = hyperscan.Database(mode=hyperscan.HS_MODE_BLOCK)
+    try:
+        database.compile(expressions=[patterns[index].encode() for index in indexes], ids=indexes, flags=0)
+    except (hyperscan.error, hyperscan.HyperscanError):
+        return None
+    return database
+
+
+def _cache_file(name: str) -> Path | None:
+    base = os.environ.get("XDG_CACHE_HOME")
+    try:
+        folder = Path(base) if base and Path(base).is_absolute() else Path.home() / ".cache"
+    except RuntimeError:
+        return None
+    return folder / "rca" / name
+
+
+def _load(file: Path | None, count: int) -> tuple[Any, list[int]] | None:
+    """Read a stored database: a checksum, the indexes left to RE2, and Hyperscan's own serialisation."""
+    import hyperscan
+
+    if file is None:
+        return None
+    try:
+        stored = file.read_bytes()
+        if hashlib.sha256(stored[32:]).digest() != stored[:32]:
+            return None
+        header, _, payload = stored[32:].partition(b"\n")
+        others = [int(item) for item in header.split()]
+        database = hyperscan.loadb(payload, mode=hyperscan.HS_MODE_BLOCK)
+        database.scratch = hyperscan.Scratch(database)
+    except (OSError, ValueError, TypeError, hyperscan.error, hyperscan.HyperscanError):
+        return None
+    return (database, others) if all(0 <= item < count for item in others) else None
+
+
+def _store(file: Path | None, database: Any, others: Sequence[int]) -> None:
+    """Keep a compiled database for the next run; a cache that cannot be written is no harm."""
+    import hyperscan
+
+    if file is None:
+        return
+    body = " ".join(map(str, others)).encode() + b"\n" + hyperscan.dumpb(database)
+    try:
+        file.parent.mkdir(parents=True, exist_ok=True)
+        part = file.with_suffix(f".{os.getpid()}.part")
+        part.write_bytes(hashlib.sha256(body).digest() + body)
+        part.replace(file)
+    except OSError:
+        return

@@ -1,0 +1,268 @@
+"""Logs: one pass over the bytes, a closer look at the few lines that say something."""
+
+from __future__ import annotations
+
+import codecs
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any
+
+import re2
+
+from rca.events import EventBuilder
+from rca.ingest.content import open_content
+from rca.ingest.document import BlockParser, Prefix
+from rca.ingest.interface import Ingested, IngestContext, Source
+from rca.ingest.captures import typed
+from rca.ingest.scanner import Hit, Scanner, scanner_for
+from rca.ingest.text_document import Chunk, TextDocument
+from rca.ingest.training_metrics import TRIGGERS, MetricReader, Segment
+from rca.rules.schema import Signature
+
+_LOG_NAME = re.compile(
+    r"\.(?:log|out|err|txt|stdout|stderr|output|trace)(?:[.-]?\d{1,6})?(?:\.(?:gz|xz|bz2|zst))?$", re.I
+)
+_CODE_NAME = re.compile(
+    r"\.(?:py|pyi|ipynb|c|cc|cpp|cu|cuh|h|hpp|rs|go|js|ts|java|md|rst|html?|css|svg|tex|patch|diff|lock)$", re.I
+)
+_WIDE = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
+_BINARY_SHARE = 0.3
+"""Share of bytes that no text has, above which a file is not text; logs with a few broken bytes stay far below."""
+_RANKS_TOLD = 4096
+"""Ranks whose first report of a signature is kept beyond the limit."""
+
+
+@dataclass(frozen=True)
+class _Engine:
+    """Everything that is searched for in every line."""
+
+    scanner: Scanner
+    signatures: Sequence[tuple[Signature, Any]]
+    blocks: Sequence[tuple[BlockParser, tuple[Any, ...]]]
+    owners: Sequence[int]
+    """Pattern index -> signature index, or -1 for metrics, or -2-k for block k."""
+
+
+class TextIngestor:
+    """Log text of any kind; reads whatever no other reader claims."""
+
+    name = "log"
+
+    def __init__(self, blocks: Sequence[BlockParser]) -> None:
+        self._blocks = tuple(blocks)
+
+    def accepts(self, source: Source, head: bytes) -> bool:
+        """Say whether the file is text that a program wrote."""
+        if _CODE_NAME.search(source.path):
+            return False
+        if head.startswith(_WIDE):
+            return True
+        if _LOG_NAME.search(source.path) and not head.strip(b"\0"):
+            return True
+        return is_text(head)
+
+    def read(self, source: Source, context: IngestContext) -> Ingested:
+        """Read a log. Raises UnreadableSource when the file cannot be opened."""
+        engine = _engine(tuple(context.signatures), self._blocks)
+        with open_content(source, context.limits) as content:
+            document = TextDocument(source, content.data, context.limits)
+            reading = _Reading(source, context, document, engine)
+            for chunk in document.chunks():
+                reading.read(chunk)
+            return reading.finish(len(content.data), content.warnings)
+
+
+def is_text(head: bytes) -> bool:
+    """Say whether bytes look like text of any encoding that keeps ASCII."""
+    if not head:
+        return True
+    text = head.decode("utf-8", "replace")
+    odd = sum(char == "\ufffd" or (char < " " and char not in "\t\n\r\f\v\b\x1b\0") for char in text)
+    return odd <= _BINARY_SHARE * len(text) and head.count(0) <= 0.1 * len(head)
+
+
+@lru_cache(maxsize=4)
+def _engine(signatures: tuple[Signature, ...], blocks: tuple[BlockParser, ...]) -> _Engine:
+    patterns: list[str] = [signature.pattern for signature in signatures]
+    owners = list(range(len(signatures)))
+    patterns += TRIGGERS
+    owners += [-1] * len(TRIGGERS)
+    for index, block in enumerate(blocks):
+        patterns += block.triggers
+        owners += [-2 - index] * len(block.triggers)
+    return _Engine(
+        scanner=scanner_for(patterns),
+        signatures=[(signature, re2.compile(signature.pattern)) for signature in signatures],
+        blocks=[(block, tuple(re2.compile(trigger) for trigger in block.triggers)) for block in blocks],
+        owners=owners,
+    )
+
+
+class BoundedEvents(EventBuilder):
+    """An event builder that stops at the limit and counts what it refused."""
+
+    def __init__(self, source: Source, limit: int) -> None:
+        super().__init__(source.path, rank=source.rank, host=source.host)
+        self._left = limit
+        self.refused = 0
+
+    def add(self, **columns: Any) -> None:  # type: ignore[override]  # the same names, passed on
+        """Add one event while the limit allows."""
+        if self._left <= 0:
+            self.refused += 1
+            return
+        self._left -= 1
+        super().add(**columns)
+
+
+class _Reading:
+    """One pass over one source."""
+
+    def __init__(self, source: Source, context: IngestContext, document: TextDocument, engine: _Engine) -> None:
+        self._limits = context.limits
+        self._document = document
+        self._engine = engine
+        self._out = BoundedEvents(source, context.limits.events_per_source)
+        self._metrics = MetricReader(document)
+        self._seen: dict[int, _Seen] = {}
+        self._block_end = 0
+        self._first_time: int | None = None
+        self._last_time: int | None = None
+
+    def read(self, chunk: Chunk) -> None:
+        """Look at every line of the chunk on which a pattern may match."""
+        line = chunk.line
+        counted = 0
+        for hit in self._engine.scanner.hits(chunk.text):
+            line += chunk.text.count(b"\n", counted, hit.start)
+            counted = hit.start
+            self._line(chunk, hit, line)
+
+    def _line(self, chunk: Chunk, hit: Hit, line: int) -> None:
+        document = self._document
+        raw = chunk.text[hit.start : min(hit.end, hit.start + self._limits.line_bytes)]
+        text = raw.decode("utf-8", "replace")
+        prefix = document.parse(text, line)
+        if prefix.time is not None:
+            document.note_time(line, prefix.time)
+        owners = self._engine.owners
+        kinds = {owners[pattern] for pattern in hit.patterns}
+        offset = chunk.offset + hit.start if chunk.same else document.offset(line)
+        if min(kinds) < -1 and line >= self._block_end and line not in document.claimed:
+            self._block(kinds, line)
+        if line not in document.silent:
+            for index in sorted(kind for kind in kinds if kind >= 0):
+                self._signature(index, text, prefix, line, offset)
+        if -1 in kinds and line not in document.claimed and (line >= self._block_end or line not in document.silent):
+            self._metrics.read(Segment(prefix.message, line, offset, self._time(prefix, line), prefix.rank))
+
+    def _block(self, kinds: set[int], line: int) -> None:
+        message = self._document.prefix(line).message
+        raw = None
+        for kind in sorted((kind for kind in kinds if kind < -1), reverse=True):
+            block, triggers = self._engine.blocks[-2 - kind]
+            if not any(trigger.search(message) for trigger in triggers):
+                raw = self._document.raw(line) if raw is None else raw
+                if not any(trigger.search(raw) for trigger in triggers):
+                    continue
+            end = block.parse(self._document, line, self._out)
+            if end > line:
+                self._block_end = max(self._block_end, end)
+                return
+
+    def _signature(self, index: int, text: str, prefix: Prefix, line: int, offset: int) -> None:
+        signature, pattern = self._engine.signatures[index]
+        found = pattern.search(prefix.message) or pattern.search(text)
+        if found is None:
+            return
+        document = self._document
+        if signature.phase:
+            document.note_phase(line, signature.phase)
+        attrs = {
+            name: typed(capture, value) if (capture := signature.captures.get(name)) else value
+            for name, value in found.groupdict().items()
+            if value is not None
+        }
+        row = {
+            "kind": "log",
+            "name": signature.id,
+            "line": line,
+            "offset": offset,
+            "time": self._time(prefix, line),
+            "step": document.step(line),
+            "rank": prefix.rank,
+            "host": prefix.host,
+            "phase": signature.phase or document.phase(line),
+            "severity": signature.severity,
+            "role": signature.role,
+            "text": text,
+        }
+        self._seen.setdefault(index, _Seen()).take(row, attrs, self._limits.repeats_per_signature, self._out)
+
+    def _time(self, prefix: Prefix, line: int) -> int | None:
+        time = prefix.time if prefix.time is not None else self._document.time(line)
+        if time is not None:
+            self._first_time = time if self._first_time is None else min(time, self._first_time)
+            self._last_time = time if self._last_time is None else max(time, self._last_time)
+        return time
+
+    def finish(self, size: int, warnings: Sequence[str]) -> Ingested:
+        """Return everything, with what was cut."""
+        document = self._document
+        told = list(warnings)
+        cut = 0
+        for seen in self._seen.values():
+            cut += seen.flush(self._out)
+        self._metrics.finish(self._out)
+        if document.cut_lines:
+            told.append(f"{document.cut_lines:,} lines longer than {self._limits.line_bytes:,} bytes were cut.")
+        if cut:
+            told.append(f"{cut:,} repetitions of the same messages were counted, not kept.")
+        if self._out.refused:
+            told.append(f"{self._out.refused:,} events beyond {self._limits.events_per_source:,} were left out.")
+        if self._metrics.columns.dropped:
+            told.append(f"{self._metrics.columns.dropped:,} metric points were left out.")
+        first, last = document.time_range()
+        times = [time for time in (first, last, self._first_time, self._last_time) if time is not None]
+        return Ingested(
+            events=self._out.build(),
+            lines=len(document),
+            bytes=size,
+            text=True,
+            first_time=min(times, default=None),
+            last_time=max(times, default=None),
+            warnings=tuple(told),
+        )
+
+
+class _Seen:
+    """The reports of one signature: the first ones, the first of each rank, and the last are kept."""
+
+    def __init__(self) -> None:
+        self.count = 0
+        self._kept = 0
+        self._ranks: set[int | None] = set()
+        self._last: tuple[Mapping[str, Any], dict[str, Any]] | None = None
+
+    def take(self, row: Mapping[str, Any], attrs: dict[str, Any], limit: int, out: EventBuilder) -> None:
+        """Keep the report, or hold it as the last one so far."""
+        self.count += 1
+        rank = row["rank"]
+        if self._last is not None and (self._kept < limit - 1 or self._held_is_new):
+            out.add(**self._last[0], attrs=self._last[1])
+            self._kept += 1
+        self._held_is_new = rank not in self._ranks and len(self._ranks) < _RANKS_TOLD
+        self._ranks.add(rank)
+        self._last = (row, attrs)
+
+    _held_is_new = False
+
+    def flush(self, out: EventBuilder) -> int:
+        """Keep the last report with the count of all; return how many were not kept."""
+        if self._last is None:
+            return 0
+        row, attrs = self._last
+        out.add(**row, attrs={**attrs, "count": self.count} if self.count > 1 else attrs)
+        return self.count - self._kept - 1

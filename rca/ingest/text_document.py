@@ -1,0 +1,239 @@
+"""One text source by line number: any line can be looked at again without the text ever being held as objects."""
+
+from __future__ import annotations
+
+import bisect
+import re
+from collections import OrderedDict
+from collections.abc import Iterator
+from typing import NamedTuple
+
+import numpy as np
+
+from rca.ingest.content import Buffer
+from rca.ingest.document import Prefix
+from rca.ingest.interface import Limits, Source
+from rca.ingest.prefixes import ANSI, PrefixParser, labelled
+from rca.ingest.timestamps import Clock, first_full_date
+
+_ANSI_BYTES = re.compile(ANSI.pattern.encode())
+_BLOCK = 1 << 20
+_CHUNK = 1 << 22
+_BLOCKS_KEPT = 8
+_PREFIXES_KEPT = 4096
+_LOOK_BACK = 400
+_LOOK_BACK_UNTIMED = 4
+"""Lines searched backwards for the last printed time; few where the first lines carry none."""
+_SAMPLE = 200
+"""Lines at either end that show whether lines carry task numbers and times."""
+_HEAD = 1 << 18
+_NEWLINE, _RETURN = 10, 13
+
+
+class Chunk(NamedTuple):
+    """Some whole lines of a source, cleaned of colours and NUL bytes for matching."""
+
+    text: bytes
+    line: int
+    """1-based number of the first line."""
+    offset: int
+    """Byte offset of the first line in the source."""
+    same: bool
+    """Whether the text is the source byte for byte, so that positions in it are offsets."""
+
+
+class TextDocument:
+    """A log, indexed sparsely: the newlines of a megabyte are counted once and located when a line of it is asked for."""
+
+    def __init__(self, source: Source, data: Buffer, limits: Limits) -> None:
+        self.path = source.path
+        self.rank = source.rank
+        self.host = source.host
+        self._data = data
+        self._size = len(data)
+        self._limit = limits.line_bytes
+        self._counts = self._count_lines()
+        self._blocks: OrderedDict[int, np.ndarray] = OrderedDict()  # type: ignore[type-arg]
+        self._clock = Clock(first_full_date(bytes(data[:_HEAD])) or first_full_date(bytes(data[-_HEAD:])))
+        sample = self._sample()
+        self._parser = PrefixParser(self._clock, labelled=labelled(sample))
+        self._prefixes: OrderedDict[int, Prefix] = OrderedDict()
+        timed = any(self.parse(text, 0).time is not None for text in sample)
+        self._look_back = _LOOK_BACK if timed else _LOOK_BACK_UNTIMED
+        self._steps: tuple[list[int], list[int]] = ([], [])
+        self._phases: tuple[list[int], list[str]] = ([], [])
+        self._last_time: tuple[int, int | None] = (0, None)
+        self.silent: set[int] = set()
+        """Lines inside a traceback: source code and file names, where a signature would be an accident."""
+        self.claimed: set[int] = set()
+        """Lines that a block has read although it does not own all lines up to its end."""
+        self.cut_lines = 0
+
+    def __len__(self) -> int:
+        newlines = self._counts[-1]
+        return newlines + (self._size > 0 and self._data[self._size - 1] != _NEWLINE)
+
+    def raw(self, line: int) -> str:
+        """Return the 1-based line: decoded, no colours, last state of a progress bar, cut at the line limit."""
+        start, end = self.bounds(line)
+        if end - start > self._limit:
+            rewritten = self._data.find(b"\r", start, end) >= 0
+            start, end = (end - self._limit, end) if rewritten else (start, start + self._limit)
+        return self.decode(self._data[start:end])
+
+    def decode(self, raw: bytes) -> str:
+        """Return bytes of one line as text, as `raw` would."""
+        text = raw.decode("utf-8", "replace")
+        if "\r" in text:
+            text = next((state for state in reversed(text.split("\r")) if state.strip()), "")
+        return self.clean(text[: self._limit])
+
+    @staticmethod
+    def clean(text: str) -> str:
+        """Drop colours, backspaces and NUL bytes."""
+        if "\x1b" in text:
+            text = ANSI.sub("", text)
+        if "\x08" in text or "\x00" in text or "\ufeff" in text:
+            text = text.replace("\x08", "").replace("\x00", "").replace("\ufeff", "")
+        return text
+
+    def prefix(self, line: int) -> Prefix:
+        """Return the line with its prefix taken apart."""
+        kept = self._prefixes.get(line)
+        if kept is None:
+            kept = self.parse(self.raw(line), line)
+            self._prefixes[line] = kept
+            if len(self._prefixes) > _PREFIXES_KEPT:
+                self._prefixes.popitem(last=False)
+        return kept
+
+    def parse(self, text: str, line: int) -> Prefix:
+        """Take the prefix of a text that stands at `line` apart."""
+        return self._parser.parse(text, line)
+
+    def offset(self, line: int) -> int:
+        """Return the byte offset of the line in the decompressed source."""
+        return self.bounds(line)[0]
+
+    def step(self, line: int) -> int | None:
+        """Return the last optimizer step printed at or before the line."""
+        lines, steps = self._steps
+        index = bisect.bisect_right(lines, line)
+        return steps[index - 1] if index else None
+
+    def note_step(self, line: int, step: int) -> None:
+        """Remember that `step` was printed at `line`."""
+        lines, steps = self._steps
+        if lines and lines[-1] == line:
+            steps[-1] = step
+        elif not lines or lines[-1] < line:
+            lines.append(line)
+            steps.append(step)
+
+    def phase(self, line: int) -> str | None:
+        """Return the phase of the job that was last told at or before the line."""
+        lines, phases = self._phases
+        index = bisect.bisect_right(lines, line)
+        return phases[index - 1] if index else None
+
+    def note_phase(self, line: int, phase: str) -> None:
+        """Remember that the job was in `phase` at `line`."""
+        lines, phases = self._phases
+        if not phases or (phases[-1] != phase and lines[-1] <= line):
+            lines.append(line)
+            phases.append(phase)
+
+    def time(self, line: int) -> int | None:
+        """Return the last wall-clock time printed at or before the line."""
+        known_line, known = self._last_time
+        if known_line > line:
+            known_line, known = 0, None
+        for candidate in range(line, max(known_line, line - self._look_back), -1):
+            time = self.prefix(candidate).time
+            if time is not None:
+                known = time
+                break
+        self._last_time = (line, known)
+        return known
+
+    def time_range(self) -> tuple[int | None, int | None]:
+        """Return the first and the last wall-clock time printed near the ends of the source."""
+        count = len(self)
+        first = next((time for line in range(1, min(count, _SAMPLE) + 1) if (time := self.prefix(line).time)), None)
+        tail = range(count, max(0, count - _SAMPLE), -1)
+        return first, next((time for line in tail if (time := self.prefix(line).time)), None)
+
+    def note_time(self, line: int, time: int) -> None:
+        """Remember that `time` was printed at `line`."""
+        self._last_time = (line, time)
+
+    def bounds(self, line: int) -> tuple[int, int]:
+        """Return where the 1-based line starts and ends (without its newline) in the source."""
+        start = 0 if line <= 1 else self._newline(line - 2) + 1
+        end = self._newline(line - 1) if line - 1 < self._counts[-1] else self._size
+        if end > start and self._data[end - 1] == _RETURN:
+            end -= 1
+        return start, end
+
+    def chunks(self) -> Iterator[Chunk]:
+        """Yield the whole source in pieces of whole lines, longer lines cut at the line limit."""
+        position = 0
+        line = 1
+        while position < self._size:
+            end = min(position + _CHUNK, self._size)
+            piece = self._data[position:end]
+            follow = end
+            if end < self._size:
+                cut = max(piece.rfind(b"\n"), piece.rfind(b"\r"))
+                if cut >= 0:
+                    piece = piece[: cut + 1]
+                    follow = position + cut + 1
+                else:
+                    piece = piece[: self._limit]
+                    newline = self._data.find(b"\n", end)
+                    follow = self._size if newline < 0 else newline + 1
+                    self.cut_lines += 1
+                    yield self._chunk(piece, line, position)
+                    line += newline >= 0
+                    position = follow
+                    continue
+            chunk = self._chunk(piece, line, position)
+            yield chunk
+            line += piece.count(b"\n")
+            position = follow
+
+    def _chunk(self, piece: bytes, line: int, offset: int) -> Chunk:
+        text = piece
+        if b"\x1b" in piece:
+            text = _ANSI_BYTES.sub(b"", text)
+        if b"\x00" in piece:
+            text = text.replace(b"\x00", b"")
+        if b"\x08" in piece:
+            text = text.replace(b"\x08", b"")
+        return Chunk(text, line, offset, same=len(text) == len(piece))
+
+    def _count_lines(self) -> list[int]:
+        """Newlines in front of each block, and all of them at the end."""
+        counts = [0]
+        for start in range(0, self._size, _BLOCK):
+            counts.append(counts[-1] + self._data[start : start + _BLOCK].count(b"\n"))
+        return counts
+
+    def _newline(self, index: int) -> int:
+        """Position of the 0-based newline."""
+        block = bisect.bisect_right(self._counts, index) - 1
+        places = self._blocks.get(block)
+        if places is None:
+            start = block * _BLOCK
+            piece = np.frombuffer(self._data[start : start + _BLOCK], dtype=np.uint8)
+            places = np.flatnonzero(piece == _NEWLINE) + start
+            self._blocks[block] = places
+            if len(self._blocks) > _BLOCKS_KEPT:
+                self._blocks.popitem(last=False)
+        return int(places[index - self._counts[block]])
+
+    def _sample(self) -> list[str]:
+        """The first and the last lines."""
+        count = len(self)
+        lines = sorted({*range(1, min(count, _SAMPLE) + 1), *range(max(1, count - _SAMPLE), count + 1)})
+        return [self.raw(line) for line in lines]

@@ -1,0 +1,5 @@
+"""Training metrics printed in log lines: pairs, dicts and progress bars, with the steps they belong to."""
+
+from rca.ingest.training_metrics.reader import TRIGGERS, MetricReader, Segment
+
+__all__ = ["TRIGGERS", "MetricReader", "Segment"]
