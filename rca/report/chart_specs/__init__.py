@@ -1,0 +1,1 @@
+"""Charts as Vega-Lite specifications: plain data in, a dict out."""

@@ -1,0 +1,91 @@
+"""An experiment: control against treatment, as curves over steps or as one mark a seed."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from rca.diagnosis import Arm
+from rca.report.chart_specs.curves import downsample
+from rca.report.chart_specs.theme import SERIES, framed, name_extent
+
+WIDTH = 400
+HEIGHT = 170
+COLOURS = {"control": SERIES[1], "treatment": SERIES[0], "reference": SERIES[5]}
+
+
+def arms_spec(arms: list[Arm], *, metric: str) -> dict[str, Any] | None:
+    """Curves when the arms have them, else their values by seed; None when there is neither."""
+    names = [arm.name for arm in arms]
+    colour = {
+        "field": "s",
+        "type": "nominal",
+        "scale": {"domain": names, "range": [COLOURS.get(name, SERIES[3]) for name in names]},
+        "legend": {"orient": "top", "title": None, "direction": "horizontal"},
+    }
+    if any(len(arm.curve) > 1 for arm in arms):
+        return _curves(arms, colour)
+    if any(arm.values for arm in arms):
+        return _values(arms, colour, metric)
+    return None
+
+
+def _curves(arms: list[Arm], colour: dict[str, Any]) -> dict[str, Any]:
+    rows = [
+        {"x": x, "y": y if math.isfinite(y) else None, "s": arm.name}
+        for arm in arms
+        for x, y in downsample(arm.curve, 80)
+    ]
+    finite = [row["y"] for row in rows if isinstance(row["y"], (int, float))]
+    log = bool(finite) and min(finite) > 0 and max(finite) / min(finite) > 100
+    return framed(
+        {
+            "width": WIDTH,
+            "height": HEIGHT,
+            "data": {"values": rows},
+            "mark": {"type": "line", "strokeWidth": 2, "invalid": "break-paths-filter-domains"},
+            "encoding": {
+                "x": {"field": "x", "type": "quantitative", "axis": {"title": "step", "grid": False, "tickCount": 6}},
+                "y": {
+                    "field": "y",
+                    "type": "quantitative",
+                    "scale": {"type": "log"} if log else {"zero": False},
+                    "axis": {
+                        "title": "loss, mean over seeds" + (" (log axis)" if log else ""),
+                        "tickCount": 5,
+                        "format": ".6~g",
+                    },
+                },
+                "color": colour,
+            },
+        }
+    )
+
+
+def _values(arms: list[Arm], colour: dict[str, Any], metric: str) -> dict[str, Any]:
+    rows: list[dict[str, Any]] = [
+        {"s": arm.name, "x": value} for arm in arms for value in arm.values if math.isfinite(value)
+    ]
+    return framed(
+        {
+            "width": WIDTH,
+            "height": 26 * len(arms) + 20,
+            "data": {"values": rows},
+            "mark": {"type": "point", "filled": True, "size": 70, "opacity": 1},
+            "encoding": {
+                "x": {
+                    "field": "x",
+                    "type": "quantitative",
+                    "scale": {"zero": True},
+                    "axis": {"title": f"{metric}, one mark a seed", "tickCount": 6, "format": ".6~g"},
+                },
+                "y": {
+                    "field": "s",
+                    "type": "nominal",
+                    "sort": None,
+                    "axis": {"title": None, "grid": True, "minExtent": name_extent(rows, "s")},
+                },
+                "color": {**colour, "legend": None},
+            },
+        }
+    )

@@ -1,0 +1,203 @@
+"""The figures of the HTML report: which charts there are, their tables, and what to say when one cannot be drawn."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+from markupsafe import Markup
+
+from rca.diagnosis import Diagnosis, Evidence, Experiment, Series
+from rca.report.chart_engine import ENGINE, ChartEngine
+from rca.report.chart_specs.arms import arms_spec
+from rca.report.chart_specs.curves import Line, Panel, curves_spec, gaps
+from rca.report.chart_specs.ranks import ranks_spec
+from rca.report.chart_specs.steps import steps_spec
+from rca.report.measures import number, one_line
+from rca.report.outline import outline
+from rca.report.words import say
+
+MAX_PANELS = 9
+MAX_LINES = 6
+MAX_EXPERIMENT_CHARTS = 12
+
+PANELS: tuple[tuple[str, tuple[str, ...], bool], ...] = (
+    ("Loss", ("loss", "eval_loss"), False),
+    ("Gradient norm", ("grad_norm",), False),
+    ("Learning rate", ("learning_rate",), True),
+    ("Loss scale", ("loss_scale",), False),
+    ("Device memory", ("memory_allocated", "memory_reserved"), True),
+    ("Time", ("step_time", "data_time"), True),
+    ("Throughput", ("throughput",), True),
+)
+"""Title, canonical metric names, and whether the axis starts at zero."""
+
+
+class Figure(NamedTuple):
+    """One chart with its words and numbers."""
+
+    key: str
+    title: str
+    svg: Markup | None
+    columns: tuple[str, ...] = ()
+    rows: tuple[tuple[str, ...], ...] = ()
+    note: str = ""
+
+
+class _Wanted(NamedTuple):
+    figure: Figure
+    spec: dict[str, Any]
+
+
+def figures(diagnosis: Diagnosis, *, engine: ChartEngine = ENGINE) -> dict[str, Figure]:
+    """Every figure of a report by its key: `curves`, `ranks`, `experiment-<n>`, `steps-<n>`."""
+    wanted = [
+        *_curves(diagnosis),
+        *_ranks(diagnosis),
+        *(_experiments(diagnosis.experiments)),
+        *_steps(diagnosis),
+    ]
+    drawn = engine.draw([item.spec for item in wanted])
+    return {
+        item.figure.key: item.figure._replace(
+            svg=_named(svg, item.figure) if svg else None,
+            note=item.figure.note if svg else " ".join((say("chart.missing"), item.figure.note)).strip(),
+        )
+        for item, svg in zip(wanted, drawn, strict=True)
+    }
+
+
+def _named(svg: str, figure: Figure) -> Markup:
+    """The drawing, made by Vega from numbers and escaped labels, with a name for screen readers and ids of its own."""
+    own = svg.replace(' xmlns:xlink="http://www.w3.org/1999/xlink"', "")
+    own = own.replace('id="clip', f'id="{figure.key}-clip').replace("url(#clip", f"url(#{figure.key}-clip")
+    label = Markup('<svg role="img" aria-label="{}" ').format(figure.title)
+    return label + Markup(own.removeprefix("<svg "))
+
+
+def _curves(diagnosis: Diagnosis) -> list[_Wanted]:
+    axes = [series.x_name for series in diagnosis.series if series.points]
+    if not axes:
+        return []
+    x_name = max(sorted(set(axes)), key=axes.count)
+    series = [_placed(s) for s in diagnosis.series if s.x_name == x_name]
+    series = [s for s in series if any(math.isfinite(value) for _, value in s.points)]
+    panels, left_out = _panels(series, diagnosis)
+    if not panels:
+        return []
+    failure = diagnosis.failure.step if diagnosis.failure and x_name == "step" else None
+    lead = outline(diagnosis).lead
+    marks = _marked(lead.hypothesis.evidence_for, failure) if lead and x_name == "step" else []
+    spec = curves_spec(panels, x_title=one_line(x_name, limit=40), failure=failure, evidence=marks)
+    figure = Figure(
+        key="curves",
+        title=f"{', '.join(panel.title for panel in panels)} over {x_name}",
+        svg=None,
+        columns=("curve", "points", "first", "least", "greatest", "last", "no number"),
+        rows=tuple(_statistics(line) for panel in panels for line in panel.lines),
+        note=say("chart.more", count=left_out) if left_out else "",
+    )
+    return [_Wanted(figure, spec)]
+
+
+def _placed(series: Series) -> Series:
+    """Without points whose step is no number."""
+    return series.model_copy(update={"points": tuple(point for point in series.points if math.isfinite(point[0]))})
+
+
+def _panels(series: Sequence[Series], diagnosis: Diagnosis) -> tuple[list[Panel], int]:
+    """Known quantities first, in reading order, then the others; what does not fit is counted."""
+    known = {name for _, names, _ in PANELS for name in names}
+    groups = [*PANELS, *((s.label or s.name, (s.name,), False) for s in series if s.name not in known)]
+    panels: list[Panel] = []
+    used: set[str] = set()
+    shown = 0
+    for title, names, zero in groups:
+        members = [s for s in series if s.name in names and s.name not in used]
+        if not members or len(panels) == MAX_PANELS:
+            continue
+        used.update(names)
+        members.sort(key=lambda s: (names.index(s.name), s.rank != _failing_rank(diagnosis), s.rank or 0))
+        lines = members[:MAX_LINES]
+        shown += len(lines)
+        units = [unit for unit in dict.fromkeys(s.unit for s in lines) if unit]
+        panels.append(
+            Panel(
+                title=one_line(title, limit=60) + (f", {one_line(', '.join(units), limit=20)}" if units else ""),
+                lines=tuple(Line(_line_name(s, lines), s.points) for s in lines),
+                log=any(s.log_scale for s in lines),
+                zero=zero,
+            )
+        )
+    return panels, len(series) - shown
+
+
+def _failing_rank(diagnosis: Diagnosis) -> int | None:
+    return diagnosis.failure.rank if diagnosis.failure else None
+
+
+def _line_name(series: Series, together: Sequence[Series]) -> str:
+    """Label, and rank or source where the panel holds the same label twice."""
+    name = one_line(series.label or series.name, limit=40)
+    twins = [s for s in together if (s.label or s.name) == (series.label or series.name)]
+    if len(twins) > 1 and series.rank is not None:
+        name += f", rank {series.rank}"
+    if sum(s.rank == series.rank for s in twins) > 1:
+        name += f", {one_line(series.source, limit=40)}"
+    same = [s for s in twins if (s.rank, s.source) == (series.rank, series.source)]
+    return name if len(same) == 1 else f"{name} ({same.index(series) + 1})"
+
+
+def _marked(evidence: Sequence[Evidence], failure: int | None) -> list[float]:
+    """Steps of the evidence, without the failure itself, at most six."""
+    steps = sorted({item.step for item in evidence if item.step is not None and item.step != failure})
+    return [float(step) for step in steps[:6]]
+
+
+def _statistics(line: Line) -> tuple[str, ...]:
+    finite = [value for _, value in line.points if math.isfinite(value)]
+    missing = "; ".join(
+        f"{name} at {number(a)}" if a == b else f"{name} {number(a)} to {number(b)}"
+        for a, b, name in gaps(line.points)[:4]
+    )
+    first, last = line.points[0][1], line.points[-1][1]
+    least, greatest = min(finite), max(finite)
+    return (line.label, str(len(line.points)), *(number(v) for v in (first, least, greatest, last)), missing or "none")
+
+
+def _ranks(diagnosis: Diagnosis) -> list[_Wanted]:
+    spec = ranks_spec(diagnosis.timeline)
+    if spec is None:
+        return []
+    return [_Wanted(Figure(key="ranks", title="Events by rank, in seconds from the first failure", svg=None), spec)]
+
+
+def _experiments(experiments: Sequence[Experiment]) -> list[_Wanted]:
+    wanted = []
+    for position, experiment in enumerate(experiments[:MAX_EXPERIMENT_CHARTS]):
+        arms = [arm for arm in (experiment.reference, experiment.control, experiment.treatment) if arm is not None]
+        metric = experiment.effect.metric if experiment.effect else "metric"
+        spec = arms_spec(arms, metric=one_line(metric, limit=40))
+        if spec is None:
+            continue
+        figure = Figure(
+            key=f"experiment-{position}",
+            title=f"Control against treatment: {experiment.title}",
+            svg=None,
+            columns=("arm", "seeds", f"{metric} by seed"),
+            rows=tuple(
+                (arm.name, ", ".join(map(str, arm.seeds)), ", ".join(number(v) for v in arm.values)) for arm in arms
+            ),
+        )
+        wanted.append(_Wanted(figure, spec))
+    return wanted
+
+
+def _steps(diagnosis: Diagnosis) -> list[_Wanted]:
+    wanted = []
+    for position, breakdown in enumerate(diagnosis.breakdowns[:4]):
+        if breakdown.shares:
+            title = f"Shares of one step of {number(breakdown.step_us / 1000)} ms"
+            wanted.append(_Wanted(Figure(key=f"steps-{position}", title=title, svg=None), steps_spec(breakdown)))
+    return wanted

@@ -1,0 +1,146 @@
+"""The report as one self-contained HTML file that reads without scripts."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import re
+from collections.abc import Iterator
+from functools import cache, lru_cache
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from markupsafe import Markup
+
+from rca.diagnosis import Diagnosis, Evidence
+from rca.report import measures, words
+from rca.report import outline as plan
+from rca.report.charts import figures
+from rca.report.json_report import DATA_ID, embedded
+from rca.report.markdown import summary
+from rca.report.trim import fit_to
+
+if TYPE_CHECKING:
+    from jinja2 import Environment
+
+TEMPLATES = Path(__file__).parent / "templates"
+GENERATOR = "rca"
+"""Content of the generator meta tag; a file that carries it may be replaced without asking."""
+
+
+class HtmlReport:
+    """One page: the answer first, then what to change, why, and everything it rests on."""
+
+    name = "html"
+    suffix = ".html"
+
+    def render(self, diagnosis: Diagnosis) -> str:
+        """The page; shortened, with a notice in it, where it would be too large."""
+        return fit_to(diagnosis, _page)
+
+
+def _page(diagnosis: Diagnosis) -> str:
+    script = _asset("report.js")
+    digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
+    return (
+        _environment()
+        .get_template("report.html")
+        .render(
+            d=diagnosis,
+            plan=plan.outline(diagnosis),
+            figures=figures(diagnosis),
+            anchors=Anchors(diagnosis),
+            style=Markup(_asset("style.css")),
+            script=Markup(script),
+            script_hash=digest,
+            data=Markup(embedded(diagnosis)),
+            data_id=DATA_ID,
+            generator=GENERATOR,
+            summary=summary(diagnosis),
+        )
+    )
+
+
+class Anchors:
+    """Ids of evidence and timeline entries, each given out once, so that every link lands."""
+
+    def __init__(self, diagnosis: Diagnosis) -> None:
+        self._ids: dict[str, str] = {}
+        self._placed: set[str] = set()
+        taken: set[str] = set()
+        for prefix, key in _anchored(diagnosis):
+            if key not in self._ids:
+                slug = f"{prefix}-{re.sub(r'[^A-Za-z0-9_-]+', '-', key)[:80]}"
+                while slug in taken:
+                    slug += "-"
+                taken.add(slug)
+                self._ids[key] = slug
+
+    def place(self, key: str) -> str:
+        """The id for an element, or nothing when it stands on the page already."""
+        if key in self._placed:
+            return ""
+        self._placed.add(key)
+        return self._ids.get(key, "")
+
+    def link(self, key: str) -> str:
+        """`#ev-...` for something that is on the page, else nothing."""
+        return f"#{self._ids[key]}" if key in self._ids else ""
+
+
+def _anchored(diagnosis: Diagnosis) -> Iterator[tuple[str, str]]:
+    for hypothesis in diagnosis.hypotheses:
+        for item in (*hypothesis.evidence_for, *hypothesis.evidence_against, *hypothesis.no_data):
+            yield "ev", item.id
+    for entry in diagnosis.timeline:
+        yield "tl", entry.id
+
+
+def context_lines(item: Evidence) -> list[tuple[int | None, str, bool]]:
+    """The lines to show for a piece of evidence: (line number, text, whether it is the line itself)."""
+    if item.context:
+        return [(line.line, line.text, line.line == item.line) for line in item.context]
+    return [(item.line if number == 0 else None, text, True) for number, text in enumerate(item.text.splitlines()[:20])]
+
+
+@cache
+def _asset(name: str) -> str:
+    return (TEMPLATES / name).read_text(encoding="utf-8")
+
+
+@lru_cache(maxsize=1)
+def _environment() -> Environment:
+    from jinja2 import Environment, FileSystemLoader, StrictUndefined
+
+    environment = Environment(
+        loader=FileSystemLoader(TEMPLATES),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        finalize=_shown,
+    )
+    environment.filters.update(
+        percent=measures.percent,
+        number=measures.number,
+        signed=measures.signed,
+        seconds=measures.seconds,
+        size=measures.size,
+        moment=measures.moment,
+        clock=measures.clock,
+        relative=measures.relative,
+        ranks=measures.numbers_list,
+        one_line=measures.one_line,
+        place=plan.place,
+        circumstances=plan.circumstances,
+        pager=plan.pager_command,
+        context=context_lines,
+        strength=words.strength,
+    )
+    environment.globals.update(say=words.say, count=words.count, reading_summary=plan.reading_summary)
+    return environment
+
+
+def _shown(value: Any) -> Any:
+    """What a template prints: text without control characters; markup is made by us and stays."""
+    return measures.clean(value) if isinstance(value, str) and not isinstance(value, Markup) else value

@@ -1,0 +1,241 @@
+"""The report for a ticket: Markdown without images, short enough for every tracker's text field."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
+
+from rca.diagnosis import Diagnosis, Evidence, Experiment
+from rca.report.measures import clean, clock, moment, number, one_line, percent, relative, seconds, size
+from rca.report.outline import Candidate, Outline, circumstances, outline, place, reading_summary
+from rca.report.trim import nearest
+from rca.report.words import say, strength
+
+LIMIT = 29_500
+"""Characters; Jira's text field takes 32,767, GitHub's 65,536."""
+
+_SPECIAL = re.compile(r"([\\`*_\[\]#|~$>])")
+_MENTION = re.compile(r"@(?=\w)")
+
+
+class Section(NamedTuple):
+    """One part of the document; the highest `rank` is dropped first when the document is too long."""
+
+    rank: int
+    title: str
+    text: str
+
+
+class MarkdownReport:
+    """GitHub, GitLab and Jira (converted) render it; log text stands in code and can neither link nor mention."""
+
+    name = "md"
+    suffix = ".md"
+
+    def render(self, diagnosis: Diagnosis) -> str:
+        """The whole report, least important parts dropped until it fits LIMIT."""
+        sections = list(_sections(diagnosis))
+        dropped: list[str] = []
+        while True:
+            notice = (
+                f"\n\n> {say('trim.notice', what=say('trim.sections', names=', '.join(dropped)))}" if dropped else ""
+            )
+            text = "\n\n".join(section.text for section in sections) + notice + "\n"
+            if len(text) <= LIMIT or len(sections) == 1:
+                return text if len(text) <= LIMIT else text[: LIMIT - 1] + "…"
+            last = max(sections, key=lambda section: section.rank)
+            sections.remove(last)
+            dropped.append(last.title.lower())
+
+
+def summary(diagnosis: Diagnosis) -> str:
+    """The answer alone, for a comment or a chat."""
+    wanted = ("answer", "section.change", "section.why")
+    return "\n\n".join(s.text for s in _sections(diagnosis) if s.title in {say(k) for k in wanted[1:]} or s.rank == 0)
+
+
+def escaped(text: str, *, limit: int = 400) -> str:
+    """One line of prose in which nothing is markup, a link, a reference or a mention."""
+    safe = one_line(text, limit=limit).replace("&", "&amp;").replace("<", "&lt;")
+    return _MENTION.sub("@\u2060", _SPECIAL.sub(r"\\\1", safe))
+
+
+def code(text: str, *, limit: int = 200) -> str:
+    """An inline code span whatever is in the text; in tables the bar must stay out of it."""
+    flat = one_line(text, limit=limit).replace("|", "¦")
+    fence = "`" * (max((len(run) for run in re.findall("`+", flat)), default=0) + 1)
+    gap = " " if flat.startswith("`") or flat.endswith("`") else ""
+    return f"{fence}{gap}{flat}{gap}{fence}" if flat else ""
+
+
+def fenced(text: str, language: str = "", *, lines: int = 30, width: int = 500) -> str:
+    """A code block whose fence is longer than any in the text."""
+    shown = [line[:width] for line in clean(text).splitlines()[:lines]]
+    fence = "`" * max(3, max((len(run) for line in shown for run in re.findall("`+", line)), default=0) + 1)
+    return "\n".join([fence + re.sub(r"[^\w+-]", "", language), *shown, fence])
+
+
+def _sections(diagnosis: Diagnosis) -> Iterator[Section]:
+    plan = outline(diagnosis)
+    yield Section(0, "answer", "\n\n".join(_answer(diagnosis, plan)))
+    if diagnosis.verdict.status == "unknown":
+        yield from _section(
+            1, "section.decide", [f"{n}. {escaped(m)}" for n, m in enumerate(diagnosis.missing[:10], 1)]
+        )
+    if plan.lead:
+        yield from _section(1, "section.change", _fixes(plan.lead))
+        yield from _section(2, "section.why", _reasons(plan.lead))
+    yield from _section(3, "section.experiments", [line for e in plan.tried for line in _experiment(e)])
+    heading = "section.nearest" if diagnosis.verdict.status == "unknown" else "section.candidates"
+    yield from _folded(4, heading, _candidates(plan.others))
+    yield from _folded(6, "section.timeline", _timeline(diagnosis))
+    yield from _folded(7, "section.settings", _settings(diagnosis))
+    yield from _folded(5, "section.inputs", _inputs(diagnosis))
+
+
+def _section(rank: int, key: str, lines: Sequence[str]) -> Iterator[Section]:
+    if lines:
+        yield Section(rank, say(key), "\n".join([f"### {say(key)}", "", *lines]))
+
+
+def _folded(rank: int, key: str, lines: Sequence[str]) -> Iterator[Section]:
+    if lines:
+        body = "\n".join(["<details>", f"<summary>{say(key)}</summary>", "", *lines, "", "</details>"])
+        yield Section(rank, say(key), body)
+
+
+def _answer(diagnosis: Diagnosis, plan: Outline) -> Iterator[str]:
+    verdict = diagnosis.verdict
+    yield f"## {escaped(verdict.sentence or verdict.title)}"
+    standing = [f"**{say('status.' + verdict.status)}**"]
+    if verdict.status != "unknown":
+        standing.append(f"{percent(verdict.probability)}, {escaped(verdict.words)}")
+    if plan.lead:
+        standing.append(code(verdict.cause))
+    standing.append(f"run {code(diagnosis.run.name)}")
+    yield " · ".join(standing)
+    failure = diagnosis.failure
+    if failure:
+        where = ", ".join(part for part in (code(place(failure)), escaped(circumstances(failure))) if part)
+        yield f"{say('answer.observed')}: {where}" + "\n\n" + fenced(one_line(failure.what, limit=600))
+    if verdict.next_step and verdict.status in ("suspected", "unknown"):
+        yield f"**{say('answer.next')}:** {escaped(verdict.next_step)}"
+
+
+def _fixes(lead: Candidate) -> list[str]:
+    lines: list[str] = []
+    for position, fix in enumerate(lead.hypothesis.fixes[:3], 1):
+        lines.append(f"{position}. **{escaped(fix.action)}** {escaped(fix.why)}".rstrip())
+        if fix.snippet:
+            lines += ["", *(f"   {line}" for line in fenced(fix.snippet, fix.language).splitlines()), ""]
+        if fix.risk:
+            lines.append(f"   Risk: {escaped(fix.risk)}  ")
+        if fix.verify:
+            lines.append(f"   Verify: {code(fix.verify, limit=400)}")
+    return lines
+
+
+def _reasons(lead: Candidate) -> list[str]:
+    hypothesis = lead.hypothesis
+    lines: list[str] = []
+    for key, items in (("for", hypothesis.evidence_for), ("against", hypothesis.evidence_against)):
+        if items:
+            lines += [f"**{say('evidence.' + key)}**", ""]
+            lines += [f"- {_told(item)}" for item in sorted(items, key=lambda e: -abs(e.weight))[:8]]
+            lines.append("")
+    if hypothesis.no_data:
+        lines += [f"**{say('evidence.no_data')}**", ""]
+        lines += [f"- {escaped(e.says)} {escaped(e.decides)}".rstrip() for e in hypothesis.no_data[:6]]
+        lines.append("")
+    quoted = next((e for e in sorted(hypothesis.evidence_for, key=lambda e: -e.weight) if e.text), None)
+    if quoted:
+        lines.append(fenced("\n".join(line.text for line in quoted.context) or quoted.text, width=300))
+    if lead.symptoms:
+        lines += ["", "Symptoms it explains: " + ", ".join(code(symptom.cause) for symptom in lead.symptoms)]
+    return lines
+
+
+def _told(item: Evidence) -> str:
+    parts = [code(place(item)), escaped(circumstances(item)), strength(item.weight) if item.weight else ""]
+    where = ", ".join(part for part in parts if part)
+    return escaped(item.says) + (f" ({where})" if where else "")
+
+
+def _experiment(experiment: Experiment) -> list[str]:
+    lines = [
+        f"- **{escaped(experiment.title)}: {say('experiment.' + experiment.verdict)}.** {escaped(experiment.reason)}",
+        f"  - Predicted: {escaped(experiment.prediction)}",
+    ]
+    arm = experiment.control
+    facts = [code(experiment.change) if experiment.change else ""]
+    facts.append(f"{len(arm.seeds)} seeds" if arm and arm.seeds else "")
+    facts.append(f"{seconds(experiment.seconds)} on {escaped(experiment.device)}")
+    lines.append("  - Setting: " + ", ".join(fact for fact in facts if fact))
+    if experiment.effect:
+        effect = experiment.effect
+        what = escaped(effect.meaning or effect.metric)
+        lines.append(f"  - Effect on {what}: {number(effect.value)} ({number(effect.low)} to {number(effect.high)})")
+    if experiment.scope:
+        lines.append(f"  - Shown on: {escaped(experiment.scope)}")
+    if experiment.repro:
+        lines.append(f"  - Repeat: {code(experiment.repro, limit=300)}")
+    return lines
+
+
+def _candidates(others: Sequence[Candidate]) -> list[str]:
+    if not others:
+        return []
+    lines = ["| probability | cause | status | what would settle it |", "| ---: | --- | --- | --- |"]
+    for candidate in others[:10]:
+        hypothesis = candidate.hypothesis
+        settle = escaped(hypothesis.decide[0], limit=200) if hypothesis.decide else ""
+        status = say("hypothesis." + hypothesis.status)
+        cause = f"{escaped(hypothesis.title)} {code(hypothesis.cause)}"
+        lines.append(f"| {percent(hypothesis.probability)} | {cause} | {status} | {settle} |")
+    return lines
+
+
+def _timeline(diagnosis: Diagnosis) -> list[str]:
+    if not diagnosis.timeline:
+        return []
+    lines = [
+        "| time, UTC | from failure | rank | step | severity | event | place |",
+        "| --- | ---: | ---: | ---: | --- | --- | --- |",
+    ]
+    for entry in nearest(diagnosis.timeline, 30):
+        cells = (
+            clock(entry.time),
+            relative(entry.relative_s),
+            "" if entry.rank is None else str(entry.rank),
+            "" if entry.step is None else str(entry.step),
+            escaped(entry.severity),
+            code(entry.text or entry.name, limit=160),
+            code(place(entry)),
+        )
+        lines.append("| " + " | ".join(cells) + " |")
+    return lines
+
+
+def _settings(diagnosis: Diagnosis) -> list[str]:
+    lines = [f"- {escaped(text)}" for text in diagnosis.environment_findings[:10]]
+    if diagnosis.settings:
+        lines += ["", "| group | name | value | healthy run |", "| --- | --- | --- | --- |"]
+    for setting in sorted(diagnosis.settings, key=lambda s: s.baseline is None)[:60]:
+        baseline = code(setting.baseline, limit=120) if setting.baseline is not None else ""
+        lines.append(f"| {setting.group} | {code(setting.name)} | {code(setting.value, limit=120)} | {baseline} |")
+    return lines
+
+
+def _inputs(diagnosis: Diagnosis) -> list[str]:
+    run = diagnosis.run
+    lines = [f"{reading_summary(diagnosis)}, {size(run.bytes)}; redaction: {diagnosis.redaction.mode}.", ""]
+    lines += [f"- Warning: {escaped(text)}" for text in diagnosis.warnings[:10]]
+    skipped = [source for source in diagnosis.sources if source.status == "skipped"]
+    lines += [f"- Skipped {code(source.path)}: {escaped(source.why)}" for source in skipped[:20]]
+    for source in [source for source in diagnosis.sources if source.status == "read"][:40]:
+        lines.append(
+            f"- Read {code(source.path)} ({escaped(source.kind)}, {size(source.bytes)}, {source.events} events)"
+        )
+    lines += ["", f"rca {escaped(diagnosis.rca_version)}, {moment(diagnosis.generated)} UTC"]
+    return lines

@@ -1,0 +1,90 @@
+"""What belongs where: the order and grouping that all formats share."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from rca.diagnosis import Diagnosis, Evidence, Experiment, Failure, Hypothesis, TimelineEntry
+from rca.report.measures import moment, numbers_list
+from rca.report.words import count
+
+RAN = frozenset({"confirmed", "mitigates", "refuted", "inconclusive", "not_reproduced"})
+"""Verdicts of experiments whose arms were carried out and judged."""
+
+
+class Candidate(NamedTuple):
+    """A hypothesis with the hypotheses that it explains."""
+
+    hypothesis: Hypothesis
+    symptoms: tuple[Hypothesis, ...]
+
+
+class Outline(NamedTuple):
+    """A diagnosis arranged for reading."""
+
+    lead: Candidate | None
+    """The hypothesis of the verdict; None when the verdict is `unknown` or `none`."""
+    others: tuple[Candidate, ...]
+    tried: tuple[Experiment, ...]
+    """Experiments that ran, those of the leading cause first."""
+    untried: tuple[Experiment, ...]
+
+
+def outline(diagnosis: Diagnosis) -> Outline:
+    """Group symptoms under their cause and experiments by whether they ran."""
+    by_cause = {hypothesis.cause: hypothesis for hypothesis in diagnosis.hypotheses}
+    heads = [h for h in diagnosis.hypotheses if h.explained_by not in by_cause or h.explained_by == h.cause]
+    candidates = [
+        Candidate(head, tuple(h for h in diagnosis.hypotheses if h is not head and _root(h, by_cause) == head.cause))
+        for head in heads
+    ]
+    lead = next((c for c in candidates if c.hypothesis.cause == diagnosis.verdict.cause), None)
+    tests_lead = {e.id for e in diagnosis.experiments if diagnosis.verdict.cause in e.tests}
+    ordered = sorted(diagnosis.experiments, key=lambda e: e.id not in tests_lead)
+    return Outline(
+        lead=lead,
+        others=tuple(candidate for candidate in candidates if candidate is not lead),
+        tried=tuple(e for e in ordered if e.verdict in RAN),
+        untried=tuple(e for e in ordered if e.verdict not in RAN),
+    )
+
+
+def _root(hypothesis: Hypothesis, by_cause: dict[str, Hypothesis]) -> str:
+    """The cause at the end of the chain of explanations; a circle ends where it closes."""
+    seen = {hypothesis.cause}
+    while (above := hypothesis.explained_by) in by_cause and above not in seen:
+        seen.add(above)
+        hypothesis = by_cause[above]
+    return hypothesis.cause
+
+
+def place(item: Evidence | TimelineEntry | Failure) -> str:
+    """`rank_3.log:1182`, or nothing."""
+    return f"{item.source}:{item.line}" if item.source and item.line is not None else item.source
+
+
+def circumstances(item: Evidence | TimelineEntry | Failure) -> str:
+    """Rank, host, step and time in one short line; what is missing is left out."""
+    said = getattr(item, "ranks", ())
+    parts = [
+        f"ranks {numbers_list(said)}" if len(said) > 1 else f"rank {item.rank}" if item.rank is not None else "",
+        item.host or "",
+        f"step {item.step}" if item.step is not None else "",
+        moment(item.time),
+    ]
+    return ", ".join(part for part in parts if part)
+
+
+def pager_command(item: Evidence) -> str:
+    """The command that shows the place in its file."""
+    path = (
+        "'" + item.source.replace("'", "'\\''") + "'" if set(item.source) & set(" '\"$&;|<>()*?!`\\") else item.source
+    )
+    return f"less +{item.line} {path}" if item.source and item.line is not None else ""
+
+
+def reading_summary(diagnosis: Diagnosis) -> str:
+    """`14 files read, 1 skipped`."""
+    read = sum(source.status == "read" for source in diagnosis.sources)
+    skipped = len(diagnosis.sources) - read
+    return f"{count(read, 'file')} read" + (f", {skipped} skipped" if skipped else "")

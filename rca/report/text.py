@@ -1,0 +1,146 @@
+"""The summary for the terminal, in the shape of compiler messages."""
+
+from __future__ import annotations
+
+import textwrap
+from collections.abc import Iterator
+
+from rca.diagnosis import Diagnosis, Evidence, Fix
+from rca.report.colour import paint
+from rca.report.measures import clean, one_line, percent, seconds
+from rca.report.outline import Candidate, Outline, circumstances, outline, place, reading_summary
+from rca.report.words import count, say
+
+LEVELS = {"confirmed": "error", "suspected": "error", "unknown": "unknown", "none": "ok"}
+REASONS = 3
+"""Reasons shown; the report holds all."""
+
+
+class TextReport:
+    """Plain text of at most `width` columns; only snippets and commands, which are for copying, may be longer."""
+
+    name = "text"
+    suffix = ".txt"
+
+    def __init__(self, *, colour: bool = False, width: int = 80) -> None:
+        self.colour = colour
+        self.width = max(40, width)
+
+    def render(self, diagnosis: Diagnosis) -> str:
+        """The verdict, where it showed, why, and what to do."""
+        plan = outline(diagnosis)
+        blocks = [
+            *self._headline(diagnosis),
+            *self._window(diagnosis, plan),
+            *self._reasons(plan),
+            *self._experiments(plan),
+            *self._fixes(plan),
+            *self._closing(diagnosis, plan),
+        ]
+        return "\n".join(line.rstrip() for line in blocks) + "\n"
+
+    def _headline(self, diagnosis: Diagnosis) -> Iterator[str]:
+        verdict = diagnosis.verdict
+        level = LEVELS[verdict.status]
+        code = f"[{verdict.cause}]" if level == "error" else ""
+        head = f"{level}{code}: "
+        first, *rest = textwrap.wrap(head + one_line(verdict.sentence), self.width, break_on_hyphens=False)
+        yield paint(first[: len(head)].rstrip(), level, on=self.colour) + paint(
+            first[len(head.rstrip()) :], "strong", on=self.colour
+        )
+        for line in rest:
+            yield paint(line, "strong", on=self.colour)
+        sure = f"{percent(verdict.probability)}, {verdict.words}" if verdict.words else percent(verdict.probability)
+        yield paint(f"   {sure}; {say('status.' + verdict.status).lower()}", "quiet", on=self.colour)
+
+    def _window(self, diagnosis: Diagnosis, plan: Outline) -> Iterator[str]:
+        failure = diagnosis.failure
+        shown = next((e for e in _evidence(plan.lead) if failure and e.id == failure.evidence), None)
+        at = failure or shown
+        if at is None:
+            return
+        where = circumstances(at)
+        line = f"{place(at) or 'observed'}" + (f"  ({where})" if where else "")
+        yield paint("  --> ", "place", on=self.colour) + one_line(line, limit=self.width - 6)
+        bar = paint("   | ", "place", on=self.colour)
+        text = shown.text if shown and shown.text else failure.what if failure else ""
+        yield bar
+        for part in clean(text).splitlines()[:4]:
+            yield bar + one_line(part, limit=self.width - 5)
+        yield bar
+
+    def _reasons(self, plan: Outline) -> Iterator[str]:
+        lead = plan.lead.hypothesis if plan.lead else None
+        if lead is None:
+            return
+        strongest = sorted(lead.evidence_for, key=lambda e: -e.weight)[:REASONS]
+        for item in strongest:
+            yield from self._note("because", _with_place(item))
+        for item in sorted(lead.evidence_against, key=lambda e: e.weight)[:1]:
+            yield from self._note("but", _with_place(item))
+        if plan.lead and plan.lead.symptoms:
+            yield from self._note("explains", ", ".join(symptom.cause for symptom in plan.lead.symptoms))
+
+    def _experiments(self, plan: Outline) -> Iterator[str]:
+        for experiment in plan.tried:
+            verdict = say("experiment." + experiment.verdict)
+            told = f"{experiment.title}: {verdict}. {experiment.reason} ({seconds(experiment.seconds)})"
+            yield from self._note("tested", told)
+
+    def _fixes(self, plan: Outline) -> Iterator[str]:
+        for fix in plan.lead.hypothesis.fixes[:2] if plan.lead else ():
+            yield from self._fix(fix)
+
+    def _fix(self, fix: Fix) -> Iterator[str]:
+        yield from self._note("fix", fix.action)
+        for line in clean(fix.snippet).splitlines()[:8]:
+            yield " " * 10 + line
+        if fix.verify:
+            yield from self._note("verify", fix.verify)
+
+    def _closing(self, diagnosis: Diagnosis, plan: Outline) -> Iterator[str]:
+        verdict = diagnosis.verdict
+        if verdict.next_step and verdict.status in ("suspected", "unknown"):
+            yield from self._note("next", verdict.next_step)
+        if verdict.status == "unknown":
+            for missing in diagnosis.missing[:REASONS]:
+                yield from self._note("missing", missing)
+        yield ""
+        others = [c.hypothesis for c in plan.others if c.hypothesis.status != "unlikely"][:REASONS]
+        if others and verdict.status != "none":
+            names = ", ".join(f"{h.cause} {percent(h.probability)}" + _aside(h.status) for h in others)
+            more = len(plan.others) - len(others)
+            listed = f"other candidates: {names}" + (f", {more} less likely" if more else "")
+            yield from textwrap.wrap(listed, self.width, subsequent_indent="  ", break_on_hyphens=False)
+        closing = reading_summary(diagnosis)
+        if diagnosis.warnings:
+            closing += f", {count(len(diagnosis.warnings), 'warning')}"
+        if plan.lead:
+            closing += f".   more: rca explain {plan.lead.hypothesis.cause}"
+        yield paint(closing, "quiet", on=self.colour)
+
+    def _note(self, label: str, text: str) -> Iterator[str]:
+        head = f"   = {label}: "
+        wrapped = textwrap.wrap(
+            one_line(text),
+            self.width,
+            initial_indent=head,
+            subsequent_indent=" " * 10,
+            break_long_words=False,
+            break_on_hyphens=False,
+        )
+        for number, line in enumerate(wrapped or [head]):
+            yield paint(head, "label", on=self.colour) + line[len(head) :] if number == 0 else line
+
+
+def _evidence(candidate: Candidate | None) -> tuple[Evidence, ...]:
+    return candidate.hypothesis.evidence_for if candidate else ()
+
+
+def _with_place(item: Evidence) -> str:
+    where = place(item)
+    return f"{item.says} ({where})" if where else item.says
+
+
+def _aside(status: str) -> str:
+    return "" if status == "suspected" else f" ({say('hypothesis.' + status)})"
