@@ -30,6 +30,8 @@ LOST_SHARE = 0.5
 """More than half of the progress lost (FACTS 4, runmedic)."""
 ABOVE_START = 1.5
 """A run without progress diverges when it ends this many times above its start: warm-up alone rarely adds half."""
+GAINED = 0.05
+"""A fall of the loss by less than this share is no progress that could be lost."""
 FEW_POINTS = 8
 """Below this the noise cannot be estimated and only a five-fold rise counts."""
 FEW_POINTS_RISE = 5.0
@@ -68,7 +70,7 @@ def loss_shape(events: EventTable) -> Shape | None:
     count = len(line)
     window = int(np.clip(count // 20, 3, 25)) if count >= FEW_POINTS else 1
     smooth = running_median(line.value, window)
-    noise = spread(line.value - smooth) if count >= FEW_POINTS else 0.0
+    noise = _noise(line.value, smooth) if count >= FEW_POINTS else 0.0
     ends_badly = found.persists_from is not None
     last = 2 if ends_badly else max(3, count // 20)
     best_index = int(np.argmin(smooth))
@@ -84,6 +86,11 @@ def loss_shape(events: EventTable) -> Shape | None:
     )
 
 
+def _noise(values: npt.NDArray[np.float64], smooth: npt.NDArray[np.float64]) -> float:
+    """Return the size of the noise: around the trend, and between neighbours, where few points make a trend of noise."""
+    return max(spread(values - smooth), spread(np.diff(values)) / 2**0.5)
+
+
 def diverged_from(shape: Shape) -> int | None:
     """Return the index from which on the loss stays high, or None when it did not diverge."""
     values, count = shape.curve.value, len(shape.curve)
@@ -91,7 +98,7 @@ def diverged_from(shape: Shape) -> int | None:
     if count < FEW_POINTS:
         rose = shape.start > 0 and values[-1] > FEW_POINTS_RISE * shape.start and values[-1] >= values[-2]
         return int(np.flatnonzero(values > 2 * shape.start)[0]) if rose else None
-    gained = shape.progress > max(2 * shape.noise, 0.02 * abs(shape.start))
+    gained = shape.progress > max(3 * shape.noise, GAINED * abs(shape.start))
     if gained:
         if lost <= max(LOST_SHARE * shape.progress, 3 * shape.noise, 0.05 * abs(shape.best)):
             return None

@@ -164,7 +164,7 @@ def _rise(line: Curve) -> float | None:
     top = int(np.argmax(line.value >= 0.999 * np.max(line.value)))
     if line.value[0] >= 0.9 * line.value[top]:
         first = line.step_at(0)
-        return 0.0 if first is None or first <= 10 or top == 0 else None
+        return 0.0 if first is None or first <= 10 else None
     rising = np.diff(line.value[: top + 1])
     if not np.all(rising >= -1e-12) or line.value[0] > 0.7 * line.value[top]:
         return None

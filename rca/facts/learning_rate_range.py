@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 from rca.events import EventTable
 from rca.facts.curves import config_number, config_text
-from rca.facts.model_size import parameter_count
+from rca.facts.model_size import in_words, parameter_count
 
 
 class Range(NamedTuple):
@@ -33,7 +33,7 @@ _GPT3 = (
 
 
 def family(events: EventTable) -> str:
-    """Return the optimizer family named by the configuration: adam, sgd, lion, muon, adafactor, adagrad, lamb, or ''."""
+    """Return the optimizer family that the configuration names, e.g. `adam` or `sgd`, or an empty string."""
     name = config_text(events, "optimizer")
     for known in ("adafactor", "adagrad", "adadelta", "muon", "lamb", "lars", "lion", "rmsprop"):
         if known in name:
@@ -85,7 +85,7 @@ def _adam(events: EventTable, what: str) -> Range:
         return Range(what, 1e-6, 1e-3, 1e-8, 1e-2, source)
     recipe = next((rate for limit, rate in _GPT3 if size[0] <= 1.5 * limit), _GPT3[-1][1])
     source = f"{recipe:g} at that size: Brown et al. 2020, table 2.1"
-    return Range(f"{what} at {size[0]:.3g} parameters", 1e-6, recipe, 1e-8, 10 * recipe, source)
+    return Range(f"{what} at {in_words(size[0])} parameters", 1e-6, recipe, 1e-8, 10 * recipe, source)
 
 
 def _adapters(events: EventTable) -> bool:

@@ -51,6 +51,14 @@ def trainable_count(events: EventTable) -> float | None:
     return _search(events, 1)
 
 
+def in_words(count: float) -> str:
+    """Write a parameter count the way people say it: 6.74 B, 124 M, 45.2 K."""
+    for unit in ("T", "B", "M", "K"):
+        if count >= _UNITS[unit]:
+            return f"{count / _UNITS[unit]:.3g} {unit}"
+    return f"{count:.0f}"
+
+
 def _search(events: EventTable, which: int) -> float | None:
     for event in events.of_kind("log"):
         if "param" not in event.text.lower():

@@ -44,6 +44,7 @@ CATALOGUE: Mapping[str, str] = {
 CONTEXT_GIB = 1.0
 """CUDA context, cuBLAS and NCCL buffers of one process stay below this; more belongs to somebody else."""
 LATE_STEPS = 20
+_RESUMED = frozenset({"checkpoint.loaded", "hf.resume_checkpoint", "lightning.checkpoint_loaded"})
 
 _PHASES: tuple[tuple[str, re.Pattern[str]], ...] = (
     (
@@ -139,7 +140,9 @@ def place(events: EventTable) -> Iterator[Fact]:
     if before is not None:
         says = f"{before} reported steps went well before."
         yield from emit("oom.steps_before", before, says, events=seen)
-        yield from emit("oom.late", before >= LATE_STEPS, says, events=seen)
+        resumed = any(item.name in _RESUMED for item in events.of_kind("log"))
+        late = before >= LATE_STEPS or (step is not None and step >= 5 * LATE_STEPS and not resumed)
+        yield from emit("oom.late", late, says, events=seen)
     phase = oom_phase(events, head)
     if phase is not None:
         yield from emit("oom.phase", phase, f"Memory ran out in the phase {phase}.", events=seen)

@@ -15,10 +15,13 @@ from rca.facts import (
     approach,
     chronology,
     divergence,
+    evaluation,
     gradient,
     learning_rate,
     loss,
     loss_scale,
+    memory,
+    memory_arithmetic,
     non_finite,
     oom,
     plateau,
@@ -39,7 +42,10 @@ MODULES = (
     gradient,
     learning_rate,
     loss_scale,
+    evaluation,
     oom,
+    memory,
+    memory_arithmetic,
 )
 
 ALL: tuple[FactFunction, ...] = tuple(function for module in MODULES for function in module.FACTS)
