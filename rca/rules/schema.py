@@ -50,6 +50,9 @@ class Signature(_Model):
     verified: str = ""
     """Where the wording was checked: a package and version, a source file, or "not checked"."""
 
+    def __hash__(self) -> int:
+        return hash((self.id, self.pattern))
+
 
 class SignatureFile(_Model):
     """One file `knowledge/signatures/<emitter>.yaml`."""
@@ -241,6 +244,17 @@ class ExperimentRule(_Model):
     """Twin field -> new value or a factor such as `x0.1`; exactly one entry for a treatment."""
     metric: str = "lost_gap"
     """What is compared between control and treatment."""
+    symptoms: tuple[str, ...] = ()
+    """Symptoms of the run that it can speak about (words of `rca.experiments.symptoms`); empty: any."""
+    reproduces: dict[str, str | int | float | bool] = {}
+    """Twin fields that plant the fault in the control arm where the run's own settings do not show the symptom."""
+    planted: str = ""
+    """The planted fault in words, for the scope of the result."""
+    when_healthy: Literal["refuted", "not_reproduced"] = "not_reproduced"
+    """Verdict when the control trains well and the treatment makes it worse: `refuted` only where the whole
+    mechanism is on the twin (a learning rate is, a batch of the run's data is not)."""
+    excludes: dict[str, str | int | float | bool] = {}
+    """Properties of the run under which it says nothing, e.g. `pretrained: true`."""
     confirms: tuple[CauseId, ...]
     """Causes that a recovery under this change confirms."""
     says: str
