@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -86,13 +87,14 @@ def add_readings(out: EventBuilder, table: Table) -> list[str]:
     devices = (
         [str(item or "0").strip() for item in table[device_column].to_pylist()] if device_column else ["0"] * count
     )
-    columns = {name: items for name, items in table.items() if name != device_column}
+    columns: dict[str, Any] = {name: items for name, items in table.items() if name != device_column}
+    names = {raw: _NAMES[plain] for plain, raw in by_name.items() if plain in _NAMES}
     for plain, raw in by_name.items():
-        if plain.startswith("memory.") and plain in _NAMES:
-            columns[raw] = [_gib(item, raw) for item in table[raw].to_pylist()]
+        if plain.startswith("memory.") and plain in _NAMES and columns.pop(raw, None) is not None:
+            columns[f"{plain} [GiB]"] = [_gib(item, raw) for item in table[raw].to_pylist()]
+            names[f"{plain} [GiB]"] = _NAMES[plain]
     reasons = {raw: columns.pop(raw) for plain, raw in by_name.items() if plain.startswith(_REASON_COLUMNS)}
     columns |= _active_reasons(out, reasons, devices, table.lines)
-    names = {raw: _NAMES[plain] for plain, raw in by_name.items() if plain in _NAMES}
     names |= {name: name for name in columns if name.startswith("throttle_")}
     _add_devices(out, table, by_name, devices)
     return add_metrics(

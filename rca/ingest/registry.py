@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from rca.ingest.blocks.tables import TABLES
 from rca.ingest.blocks.traceback import TracebackParser
 from rca.ingest.config_files import ConfigFileIngestor
 from rca.ingest.csv_files import CsvIngestor
@@ -22,7 +23,7 @@ from rca.ingest.text import TextIngestor
 from rca.ingest.torch_files import TorchFileIngestor
 from rca.ingest.weight_index import WeightIndexIngestor
 
-BLOCKS: tuple[BlockParser, ...] = (TracebackParser(),)
+BLOCKS: tuple[BlockParser, ...] = (TracebackParser(), *TABLES)
 """Parsers of what spans several lines of a log; the first that knows a line takes it."""
 
 INGESTORS: tuple[Ingestor, ...] = (

@@ -1,0 +1,173 @@
+"""Tables about the host: file systems (`df`), memory (`free`), processes (`top`), limits (`ulimit -a`), `ls -l`."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import re2
+
+from rca.events import EventBuilder
+from rca.ingest.blocks.lines import add_system, claim, table_line, table_lines
+from rca.ingest.cells import number, size_in_bytes
+from rca.ingest.document import Document
+
+_DF_ROW = re2.compile(r"(\S+)\s+([\d.]+[KMGTP]?i?)\s+([\d.]+[KMGTP]?i?)\s+([\d.]+[KMGTP]?i?|-)\s+(\d+%|-)\s+(/.*|\S+)")
+_KILOBYTES = ("1K-blocks", "1024-blocks")
+_FREE_ROW = re2.compile(r"\s*(Mem|Swap):\s+(\S+)\s+(\S+)\s+(\S+)(?:\s+(\S+)\s+(\S+)\s+(\S+))?\s*")
+_TOP_ROW = re2.compile(
+    r"\s*(\d+)\s+(\S+)\s+(?:\d+|-\d+|rt)\s+-?\d+\s+(\S+)\s+(\S+)\s+(\S+)\s+([A-Z])\s+([\d.]+)\s+([\d.]+)\s+(\S+)\s+(\S.*)"
+)
+_TOP_CPU = re2.compile(r"%?Cpu\(s\):\s*([\d.]+)[ %]*us.*?([\d.]+)[ %]*id")
+_TOP_HEAD = ("Tasks", "Threads", "%", "MiB", "KiB", "GiB", "Mem", "Swap")
+_LIMIT = re2.compile(r"(\S.*?)\s+\((?:[^()]*, )?(-[a-zA-Z])\)\s+(unlimited|\d+)\s*")
+_LS_ROW = re2.compile(
+    r"([-dlbcps][-rwxsStT]{9})[.+@]?\s+\d+\s+\S+\s+\S+\s+([\d.,]+[KMGTP]?)\s+\S+\s+\S+\s+\S+\s+(\S.*)"
+)
+_LS_FOLDER = re2.compile(r"(\S.*):")
+_MAX_FILES = 500
+
+
+class DiskFreeParser:
+    """Adds one `system.filesystem` a row of `df`; its value is the share in use."""
+
+    name = "df"
+    triggers: tuple[str, ...] = (r"^Filesystem\s+.*(?:Use%|Capacity|iused).*Mounted on",)
+
+    def parse(self, document: Document, line: int, out: EventBuilder) -> int:
+        """Read the rows below the header at `line`."""
+        kilobytes = any(word in table_line(document, line) for word in _KILOBYTES)
+        end = line + 1
+        for place, text in table_lines(document, line + 1):
+            match = _DF_ROW.fullmatch(text.strip())
+            if match is None:
+                break
+            size, used, free = (_size(match[column], kilobytes=kilobytes) for column in (2, 3, 4))
+            share = number(match[5].rstrip("%"))
+            attrs = {
+                "filesystem": match[1],
+                "mount": match[6],
+                "size_bytes": size,
+                "used_bytes": used,
+                "available_bytes": free,
+            }
+            value = None if share is None else share / 100
+            add_system(out, document, place, name="system.filesystem", text=match[6], value=value, attrs=attrs)
+            end = place + 1
+        return claim(document, line, end) if end > line + 1 else line
+
+
+class FreeParser:
+    """Adds `system.memory` with the host memory that `free` reports."""
+
+    name = "free"
+    triggers: tuple[str, ...] = (r"^\s+total\s+used\s+free\s+shared",)
+
+    def parse(self, document: Document, line: int, out: EventBuilder) -> int:
+        """Read the two rows below the header at `line`; numbers without a unit are KiB, the default of free."""
+        found: dict[str, Any] = {}
+        end = line + 1
+        for place, text in table_lines(document, line + 1, most=4):
+            match = _FREE_ROW.fullmatch(text)
+            if match is None:
+                break
+            end = place + 1
+            kind = "" if match[1] == "Mem" else "swap_"
+            found[f"{kind}total_bytes"] = _size(match[2], kilobytes=True)
+            found[f"{kind}used_bytes"] = _size(match[3], kilobytes=True)
+            if match[7] and kind == "":
+                found["available_bytes"] = _size(match[7], kilobytes=True)
+        if not found.get("total_bytes"):
+            return line
+        share = (found.get("used_bytes") or 0) / found["total_bytes"]
+        add_system(out, document, line, name="system.memory", value=share, attrs=found)
+        return claim(document, line, end)
+
+
+class TopParser:
+    """Adds `system.load` for the head of `top` and one `system.process` a row."""
+
+    name = "top"
+    triggers: tuple[str, ...] = (r"^top - \d\d:\d\d:\d\d up",)
+
+    def parse(self, document: Document, line: int, out: EventBuilder) -> int:
+        """Read one screen of top."""
+        end = line + 1
+        for place, text in table_lines(document, line + 1, most=400):
+            if text.startswith("top - "):
+                break
+            if (cpu := _TOP_CPU.search(text)) is not None:
+                shares = {"user_percent": float(cpu[1]), "idle_percent": float(cpu[2])}
+                add_system(out, document, place, name="system.load", value=float(cpu[1]), attrs=shares)
+            elif (row := _TOP_ROW.fullmatch(text.rstrip())) is not None:
+                attrs: dict[str, Any] = {
+                    "pid": int(row[1]),
+                    "resident_bytes": _size(row[4].upper(), kilobytes=True),
+                    "state": row[6],
+                    "cpu_percent": float(row[7]),
+                    "memory_percent": float(row[8]),
+                    "command": row[10][:200],
+                }
+                add_system(out, document, place, name="system.process", text=row[10], value=float(row[7]), attrs=attrs)
+            elif text.strip() and not text.startswith(_TOP_HEAD) and "PID" not in text:
+                break
+            end = place + 1
+        return claim(document, line, end)
+
+
+class LimitsParser:
+    """Adds one `system.limit` a line of `ulimit -a`."""
+
+    name = "ulimit"
+    triggers: tuple[str, ...] = (r"\((?:[a-z0-9-]+, )?-[a-zA-Z]\)\s+(?:unlimited|\d+)$",)
+
+    def parse(self, document: Document, line: int, out: EventBuilder) -> int:
+        """Read the one line of a limit."""
+        match = _LIMIT.fullmatch(table_line(document, line).strip())
+        if match is None:
+            return line
+        value = None if match[3] == "unlimited" else float(match[3])
+        attrs = {"limit": match[1], "flag": match[2], "unlimited": match[3] == "unlimited"}
+        add_system(out, document, line, name="system.limit", text=match[1], value=value, attrs=attrs)
+        return claim(document, line, line + 1)
+
+
+class ListingParser:
+    """Adds `files.listing` with the names and sizes that `ls -l` shows."""
+
+    name = "ls -l"
+    triggers: tuple[str, ...] = (
+        r"^total [\d.,]+[KMGTP]?$",
+        r"^-[-rwxsStT]{9}[.+@]?\s+\d+\s+\S+\s+\S+\s+[\d.,]+[KMGTP]?\s+\S+\s",
+    )
+
+    def parse(self, document: Document, line: int, out: EventBuilder) -> int:
+        """Read the listing that starts at `line`, the folders below it included."""
+        files: dict[str, int] = {}
+        folder = ""
+        end, rows = line + 1, 0
+        for place, text in table_lines(document, line, most=20_000):
+            plain = text.strip()
+            if (row := _LS_ROW.fullmatch(plain)) is not None:
+                rows += 1
+                size = _size(row[2].replace(",", ""), kilobytes=False)
+                if row[1].startswith("-") and size is not None and len(files) < _MAX_FILES:
+                    files[folder + row[3].split(" -> ", maxsplit=1)[0][:200]] = size
+            elif (head := _LS_FOLDER.fullmatch(plain)) is not None and len(plain) < 200:
+                folder = "" if head[1] == "." else f"{head[1].removeprefix('./')}/"
+            elif plain and not plain.startswith("total "):
+                break
+            end = place + 1 if plain else end
+        if not rows:
+            return line
+        empty = [name for name, size in files.items() if size == 0]
+        attrs = {"files": files, "count": len(files), "empty": empty}
+        add_system(out, document, line, name="files.listing", kind="artifact", value=float(len(files)), attrs=attrs)
+        return claim(document, line, end)
+
+
+def _size(cell: str, *, kilobytes: bool) -> int | None:
+    """Read a size cell; a bare number counts KiB where the table says so."""
+    plain = cell.strip().rstrip("i")
+    if kilobytes and plain.isdigit():
+        return int(plain) * 1024 if len(plain) < 18 else None
+    return size_in_bytes(plain)

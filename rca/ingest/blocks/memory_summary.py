@@ -1,0 +1,92 @@
+"""The table of `torch.cuda.memory_summary()`: what the allocator holds, and what it cannot give back."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import re2
+
+from rca.events import EventBuilder
+from rca.ingest.blocks.lines import claim, table_lines
+from rca.ingest.cells import size_in_bytes
+from rca.ingest.document import Document
+
+_DEVICE = re2.compile(r"PyTorch CUDA memory summary, device ID (\d+)")
+_OOMS = re2.compile(r"CUDA OOMs:\s*(\d+).*cudaMalloc retries:\s*(\d+)")
+_ROW = re2.compile(r"\|\s*([A-Za-z][\w -]*?)\s*\|([^|]+)\|([^|]+)\|([^|]+)\|([^|]+)\|")
+_SIZES = {
+    "allocated memory": "allocated",
+    "active memory": "active",
+    "requested memory": "requested",
+    "gpu reserved memory": "reserved",
+    "non-releasable memory": "inactive",
+}
+_COUNTS = {
+    "allocations": "allocations",
+    "gpu reserved segments": "segments",
+    "non-releasable allocs": "inactive_blocks",
+}
+_METRICS = {
+    "memory_allocated": "allocated_bytes",
+    "memory_reserved": "reserved_bytes",
+    "memory_allocated_peak": "allocated_peak_bytes",
+    "memory_inactive": "inactive_bytes",
+}
+_SCALES = {"": 1, "K": 1000, "M": 1000**2}
+
+
+class MemorySummaryParser:
+    """Adds `system.memory_summary` and the memory metrics it holds, at the step it was printed."""
+
+    name = "memory summary"
+    triggers: tuple[str, ...] = (r"PyTorch CUDA memory summary, device ID \d",)
+
+    def parse(self, document: Document, line: int, out: EventBuilder) -> int:
+        """Read the table whose title stands at `line`."""
+        device = _DEVICE.search(document.raw(line))
+        if device is None:
+            return line
+        found: dict[str, Any] = {"device": int(device[1])}
+        end = line + 1
+        for number, text in table_lines(document, line + 1, most=80):
+            plain = text.strip()
+            if not plain.startswith("|"):
+                break
+            end = number + 1
+            if (counts := _OOMS.search(plain)) is not None:
+                found |= {"ooms": int(counts[1]), "retries": int(counts[2])}
+            elif (row := _ROW.fullmatch(plain)) is not None:
+                found |= _row(row[1].lower(), row[2], row[3])
+        if "allocated_bytes" not in found:
+            return line
+        step, rank, time = document.step(line), document.prefix(line).rank, document.time(line)
+        place: dict[str, Any] = {
+            "line": line,
+            "offset": document.offset(line),
+            "time": time,
+            "step": step,
+            "rank": rank,
+        }
+        out.add(kind="system", name="system.memory_summary", text="PyTorch CUDA memory summary", attrs=found, **place)
+        for name, key in _METRICS.items():
+            if found.get(key) is not None:
+                out.add(kind="metric", name=name, value=found[key] / 1024**3, unit="GiB", **place)
+        return claim(document, line, end)
+
+
+def _row(label: str, current: str, peak: str) -> dict[str, Any]:
+    """Return the current and the peak value of one row under its short name."""
+    if (name := _SIZES.get(label)) is not None:
+        return {f"{name}_bytes": _size(current), f"{name}_peak_bytes": _size(peak)}
+    if (name := _COUNTS.get(label)) is not None:
+        return {name: _count(current), f"{name}_peak": _count(peak)}
+    return {}
+
+
+def _size(cell: str) -> int | None:
+    return size_in_bytes(cell.strip())
+
+
+def _count(cell: str) -> int | None:
+    number, _, scale = cell.strip().partition(" ")
+    return int(number) * _SCALES.get(scale.strip(), 1) if number.isdigit() else None

@@ -1,0 +1,38 @@
+"""The parsers of system tables, in the order in which they are asked."""
+
+from __future__ import annotations
+
+from rca.ingest.blocks.device_monitor import DmonParser, GpuQueryParser, GpuStatParser
+from rca.ingest.blocks.environment import EnvironmentParser
+from rca.ingest.blocks.host_tables import DiskFreeParser, FreeParser, LimitsParser, ListingParser, TopParser
+from rca.ingest.blocks.interconnect import IbstatParser
+from rca.ingest.blocks.kubernetes import PodDescriptionParser, PodEventsParser
+from rca.ingest.blocks.listed_settings import PackageLinesParser, VariablesParser
+from rca.ingest.blocks.memory_summary import MemorySummaryParser
+from rca.ingest.blocks.nvidia_smi import NvidiaSmiParser
+from rca.ingest.blocks.nvidia_smi_query import NvidiaSmiQueryParser
+from rca.ingest.blocks.slurm import SacctParser, ScontrolParser, SeffParser
+from rca.ingest.document import BlockParser
+
+TABLES: tuple[BlockParser, ...] = (
+    NvidiaSmiParser(),
+    NvidiaSmiQueryParser(),
+    DmonParser(),
+    GpuQueryParser(),
+    GpuStatParser(),
+    MemorySummaryParser(),
+    DiskFreeParser(),
+    FreeParser(),
+    TopParser(),
+    LimitsParser(),
+    ListingParser(),
+    SacctParser(),
+    ScontrolParser(),
+    SeffParser(),
+    PodDescriptionParser(),
+    PodEventsParser(),
+    IbstatParser(),
+    PackageLinesParser(),
+    EnvironmentParser(),
+    VariablesParser(),
+)
