@@ -11,7 +11,7 @@ import numpy as np
 from rca.diagnosis import Failure
 from rca.events import Event, EventTable
 from rca.facts.emit import emit, number
-from rca.facts.first_failure import Chronology, Suspect, chronology, exception_groups
+from rca.facts.first_failure import Chronology, Suspect, chronology, exception_groups, is_echo, was_killed
 from rca.facts.interface import Fact, FactFunction, Facts
 from rca.facts.phase import phase_of
 from rca.facts.progress import progress
@@ -69,11 +69,11 @@ def first(events: EventTable) -> Iterator[Fact]:
             where = f"{frame['file']}:{frame.get('line')}"
             says = f"The innermost frame outside the libraries is {where} in {frame.get('function')}."
             yield from emit("failure.user_frame", where, says, events=[raised.event_id])
-    kind = "exception" if raised is not None else "signal" if event.kind == "process" else "message"
+    kind = "exception" if raised is not None else "signal" if was_killed(event) else "message"
     yield from emit("failure.kind", kind, f"The failure shows as {kind} ({place}).", events=seen)
     yield from emit("failure.source", event.source, f"It stands in {place}.", events=seen)
     yield from emit("failure.line", event.line, f"It stands in {place}.", events=seen)
-    rank = failing_rank(found)
+    rank = failing_rank(events)
     yield from emit("failure.rank", rank, f"Rank {rank} failed first ({place}).", events=seen)
     yield from emit("failure.host", event.host, f"It happened on {event.host}.", events=seen)
     if not math.isnan(found.first.time):
@@ -87,15 +87,24 @@ def first(events: EventTable) -> Iterator[Fact]:
         yield from emit("failure.signal", signal, f"The process was ended by signal {signal}.", events=seen)
 
 
-def failing_rank(found: Chronology) -> int | None:
-    """Return the rank of the first failure; for a kernel or scheduler record, of the first rank that fell with it."""
+def failing_rank(events: EventTable) -> int | None:
+    """Return the rank of the first failure; for a record of the kernel or a launcher, the rank of its process id.
+
+    Without a process id it is the one rank that failed by itself, if there is only one.
+    """
+    found = chronology(events)
     if found.first is None:
         return None
     own = owner(found.first.event)
     if own is not None or found.first.role != "initiating":
         return own
-    ranks = [owner(item.event) for item in found.of("initiating") if item.event.source != found.first.event.source]
-    return next((rank for rank in ranks if rank is not None), None)
+    pid = found.first.event.attr("pid")
+    if isinstance(pid, int):
+        same = [item for item in events.events if item.attr("pid") == pid and owner(item) is not None]
+        if same:
+            return owner(same[0])
+    own_words = {owner(item.event) for item in found.of("initiating") if not is_echo(item.event)} - {None}
+    return own_words.pop() if len(own_words) == 1 else None
 
 
 def spread_over_ranks(events: EventTable) -> Iterator[Fact]:
@@ -104,7 +113,7 @@ def spread_over_ranks(events: EventTable) -> Iterator[Fact]:
     if found.first is None:
         return
     by_lane = found.first_of_each_lane()
-    own = [lane for lane in by_lane if any(item.lane == lane and item.role == "initiating" for item in found.suspects)]
+    own = _independent(found)
     followers = [lane for lane in by_lane if lane not in own and lane != found.first.lane]
     seen = [found.first.event.event_id, *(by_lane[lane].event.event_id for lane in followers)]
     says = f"{_listing(own) or 'Nobody'} failed independently; {_listing(followers) or 'nobody'} followed."
@@ -120,6 +129,13 @@ def spread_over_ranks(events: EventTable) -> Iterator[Fact]:
         says = f"{common[0]} was raised by {len(common[1])} of {len(by_lane)} failing ranks." if common[0] else says
         yield from emit("failure.same_everywhere", same, says, events=seen)
     yield from _lead(found)
+
+
+def _independent(found: Chronology) -> list[str]:
+    """Ranks that failed by themselves; sources without a rank only where no rank is known to have done so."""
+    initiating = [item for item in found.of("initiating") if not is_echo(item.event)] or list(found.of("initiating"))
+    ranked = dict.fromkeys(item.lane for item in initiating if owner(item.event) is not None)
+    return list(ranked or dict.fromkeys(item.lane for item in initiating))
 
 
 def _lead(found: Chronology) -> Iterator[Fact]:
@@ -180,7 +196,7 @@ def failure(events: EventTable, facts: Facts) -> Failure | None:
         if fact is None or fact.value is False:
             continue
         return _from_fact(events, facts, fact)
-    for name in ("run.ended_silently", "loss.plateau", "eval.overfit", "throughput.drop", "step.data_share"):
+    for name in ("loss.plateau", "eval.overfit", "throughput.drop", "step.data_share", "run.ended_silently"):
         fact = facts.get(name)
         if fact is not None and (fact.value is True or (name in _SLOW and _at_least(fact, _SLOW[name]))):
             return _from_fact(events, facts, fact)

@@ -87,7 +87,7 @@ def loss_shape(events: EventTable) -> Shape | None:
 
 
 def _noise(values: npt.NDArray[np.float64], smooth: npt.NDArray[np.float64]) -> float:
-    """Return the size of the noise: around the trend, and between neighbours, where few points make a trend of noise."""
+    """Return the noise around the trend, or between neighbours, where few points make a trend of noise."""
     return max(spread(values - smooth), spread(np.diff(values)) / 2**0.5)
 
 

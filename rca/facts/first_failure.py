@@ -19,9 +19,11 @@ SAME_BLOCK_LINES = 3
 _GOODBYES = frozenset({"run.completed", "run.exit_zero", "run.early_stopped", "megatron.exit_interval"})
 _COMMUNICATION = ("nccl.", "c10d.", "gloo.", "torchelastic.rendezvous")
 _SYSTEM = ("kernel.", "slurm.", "batch.", "k8s.", "kubernetes.", "scheduler.", "cluster.")
-_KILLED = frozenset(
-    {"torchelastic.signal", "torch.spawn_signal", "launcher.worker_lost", "process.killed", "run.killed"}
-)
+_LAUNCHERS = ("torchelastic.", "launcher.", "slurm.task", "torch.spawn")
+_LAUNCHER_EXCEPTIONS = frozenset({"ChildFailedError", "CalledProcessError", "ProcessExitedException"})
+_KILLED = frozenset({"torchelastic.signal", "torch.spawn_signal", "launcher.worker_lost", "shell.killed"})
+NODE_SILENCE_S = 1800.0
+"""Slurm declares a node dead after SlurmdTimeout, 300 s by default and often more."""
 NEAR_S = 120.0
 """A rank that dies by itself drags the others down at once when sockets close, and within minutes at the latest."""
 _CLASSES: tuple[Role, ...] = ("initiating", "cascade", "teardown")
@@ -125,9 +127,16 @@ def _pick(suspects: Sequence[Suspect]) -> Suspect | None:
         named = [suspect for suspect in suspects if suspect.role == role]
         if not named:
             continue
+        if role == "cascade":
+            named = [suspect for suspect in named if not is_launcher(suspect.event)] or named
         explicit = [suspect for suspect in named if suspect.event.kind != "process"]
         return _reason_for(_first_of(_with_reason(named, explicit)), named)
     return None
+
+
+def is_launcher(event: Event) -> bool:
+    """Say whether a launcher reports that a child of its own is gone: it knows when, but not why."""
+    return event.name.startswith(_LAUNCHERS) or short_name(event.name) in _LAUNCHER_EXCEPTIONS
 
 
 def _with_reason(named: list[Suspect], explicit: list[Suspect]) -> list[Suspect]:
@@ -157,24 +166,32 @@ def _first_of(named: list[Suspect]) -> Suspect:
     head = _earliest(named)
     if not head.event.name.startswith(_COMMUNICATION):
         return head
-    others = [
-        suspect
-        for suspect in named
-        if not suspect.event.name.startswith((*_COMMUNICATION, *_SYSTEM))
-        and not suspect.time > head.time + NEAR_S * 1e6
-    ]
-    return _earliest(others) if others else head
+    near = [suspect for suspect in named if not suspect.time > head.time + _reach(suspect.event) * 1e6]
+    own = [suspect for suspect in near if not suspect.event.name.startswith((*_COMMUNICATION, *_SYSTEM))]
+    records = [suspect for suspect in near if suspect.event.name.startswith(_SYSTEM)]
+    return _earliest(own or records or [head])
+
+
+def _reach(event: Event) -> float:
+    """Seconds within which a record may still explain a lost connection: a dead node is only noticed by its silence."""
+    return NODE_SILENCE_S if "node_fail" in event.name or "node_lost" in event.name else NEAR_S
 
 
 def _reason_for(head: Suspect, named: Sequence[Suspect]) -> Suspect:
     """A process that was only killed is explained by the kernel, the scheduler or the cluster where they said so."""
-    if not _was_killed(head.event):
+    if not was_killed(head.event):
         return head
     records = [suspect for suspect in named if suspect.event.name.startswith(_SYSTEM)]
     return _earliest(records) if records else head
 
 
-def _was_killed(event: Event) -> bool:
+def is_echo(event: Event) -> bool:
+    """Say whether an initiating message may still be the echo of another failure: of the network or of a launcher."""
+    return event.name.startswith((*_COMMUNICATION, *_SYSTEM)) or is_launcher(event)
+
+
+def was_killed(event: Event) -> bool:
+    """Say whether an event shows no more than that a process was ended from outside."""
     if event.kind == "process":
         return event.value is not None and signal_number(int(event.value)) in {9, 15}
     return event.kind == "log" and event.name in _KILLED and "SIGSEGV" not in event.text and "SIGABRT" not in event.text

@@ -21,7 +21,7 @@ CATALOGUE: Mapping[str, str] = {
     "loss_scale.min": "smallest loss scale",
     "loss_scale.halvings": "number of halvings over the run",
     "loss_scale.longest_fall": "most halvings in a row, without a rise and without a calm stretch between",
-    "loss_scale.at_floor": "the loss scale fell to 1 or below",
+    "loss_scale.at_floor": "the loss scale fell to 1 or below (a constant scale of 1 did not fall)",
     "loss_scale.fell_to_end": "the scale was still falling when the log ended",
     "loss_scale.recovered": "after its last fall the scale stayed above 1 and held or rose",
     "loss_scale.skipped_share": "share of the steps that were skipped because of overflow",
@@ -138,7 +138,8 @@ def course(events: EventTable) -> Iterator[Fact]:
     yield from emit("loss_scale.halvings", total, says, events=seen[falls + 1])
     yield from emit("loss_scale.longest_fall", longest, says, events=seen[[end, max(end - 1, 0)]])
     says = f"The smallest loss scale is {number(float(values[low]))} at {found.place[low]}."
-    yield from emit("loss_scale.at_floor", float(values[low]) <= FLOOR, says, events=[seen[low]])
+    fell = bool(len(falls)) and float(values[low]) <= FLOOR
+    yield from emit("loss_scale.at_floor", fell, says, events=[seen[low]])
     if len(values) >= 50:
         says = f"The loss scale is {number(float(values[0]))} at all {len(values)} points."
         yield from emit("loss_scale.static", bool(np.ptp(values) == 0), says, events=seen[:1])

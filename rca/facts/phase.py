@@ -71,6 +71,4 @@ def phase_of(events: EventTable, event: Event, partner: Event | None = None) -> 
     steps = progress(events)
     if steps.step_before(event) is not None:
         return "train"
-    if steps.last_step is None and not len(steps.line):
-        return "startup" if events.has_text else None
-    return "train" if event.line is None else "startup"
+    return "startup" if events.has_text else None

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping
 import numpy as np
 
 from rca.events import EventTable
-from rca.facts.curves import config_number
+from rca.facts.curves import config_number, curve
 from rca.facts.divergence import Shape, diverged_from, loss_shape
 from rca.facts.emit import emit, number, percent
 from rca.facts.interface import Fact, FactFunction
@@ -20,9 +20,11 @@ CATALOGUE: Mapping[str, str] = {
     "loss.plateau": "less than 2 % improvement over the run and no falling trend",
     "loss.plateau_late": "the loss improved first, but less than 1 % over the last half of the run",
     "loss.ln_k": "number of outcomes K when a plateau stands at ln K: the loss of a uniform guess",
-    "loss.ln_k_known": "that K is the number of classes or the vocabulary size of the configuration",
+    "loss.ln_k_known": "that K is the number of classes or the vocabulary size of the configuration, or one over the accuracy",
 }
 
+LONG_ENOUGH = 50
+"""Steps after which a healthy run shows progress, warm-up or not; or a tenth of the plan, or an epoch."""
 NO_LEARNING = 0.02
 """Less than 2 % improvement is no learning (FACTS 4, runmedic)."""
 COMMON_K = (2, 3, 4, 5, 10, 20, 50, 100, 1000, 30522, 32000, 50257, 128256, 151936)
@@ -42,12 +44,34 @@ def improvement(shape: Shape) -> tuple[float, float]:
 
 
 def is_flat(shape: Shape) -> bool:
-    """Say whether nothing was learned: neither the level nor the trend fell by 2 %."""
+    """Say whether nothing was learned: neither the level nor the trend fell by 2 %, beyond what the noise allows."""
     gained, at_best = improvement(shape)
     values = shape.curve.value
+    scale = abs(shape.start) or 1.0
     slope, significance = slope_t(values)
-    falls = significance < -4 and -slope * len(values) > NO_LEARNING * (abs(shape.start) or 1.0)
-    return gained < NO_LEARNING and at_best < 2.5 * NO_LEARNING and not falls and diverged_from(shape) is None
+    falls = significance < -4 and -slope * len(values) > NO_LEARNING * scale
+    doubt = 3 * shape.noise / scale
+    return (
+        gained < NO_LEARNING + doubt / 3**0.5
+        and at_best < 2.5 * NO_LEARNING + doubt / max(3.0, len(values) / 10) ** 0.5
+        and not falls
+        and diverged_from(shape) is None
+    )
+
+
+def shows_the_start(events: EventTable, shape: Shape) -> bool:
+    """Say whether the curve begins with the run and is long enough to expect progress: an excerpt proves nothing."""
+    line = shape.curve
+    first, last = line.step_at(0), line.step_at(-1)
+    if first is None or last is None:
+        return len(line) >= 20
+    gaps = np.diff(line.step)
+    usual = float(np.median(gaps[gaps > 0])) if (gaps > 0).any() else 1.0
+    planned = config_number(events, "max_steps") or math.inf
+    epochs = curve(events, "epoch")
+    covered = epochs is not None and epochs.finite.any() and float(np.ptp(epochs.value[epochs.finite])) >= 1
+    long_enough = last - first >= LONG_ENOUGH or last - first >= 0.1 * planned or covered
+    return first <= max(100.0, 3 * usual) and long_enough
 
 
 def plateau(events: EventTable) -> Iterator[Fact]:
@@ -64,7 +88,7 @@ def plateau(events: EventTable) -> Iterator[Fact]:
         f"({percent(max(at_best, 0.0))} better at best)."
     )
     yield from emit("loss.improvement", gained, says, events=seen)
-    if len(line) < 10:
+    if len(line) < 10 or not shows_the_start(events, shape):
         return
     flat = is_flat(shape)
     yield from emit("loss.plateau", flat, says, events=seen)
@@ -98,6 +122,9 @@ def _ln_k(events: EventTable, shape: Shape) -> Iterator[Fact]:
     candidates = {int(classes)} if classes is not None and classes >= 2 else set()
     if known is not None:
         candidates.add(known[0])
+    by_accuracy = _outcomes_by_accuracy(events)
+    if by_accuracy is not None:
+        candidates.add(by_accuracy)
     plausible = candidates or set(COMMON_K)
     above = 0.05 if candidates else 0.02
     fitting = [k for k in plausible if -0.02 * math.log(k) <= level - math.log(k) <= above * math.log(k)]
@@ -109,6 +136,19 @@ def _ln_k(events: EventTable, shape: Shape) -> Iterator[Fact]:
     seen = shape.curve.event_id[[len(values) - 1, 0]]
     yield from emit("loss.ln_k", best, says, events=seen)
     yield from emit("loss.ln_k_known", bool(candidates), says, events=seen)
+
+
+def _outcomes_by_accuracy(events: EventTable) -> int | None:
+    """Return K when an accuracy stays at 1 / K for some K up to 1000."""
+    for name in ("eval_accuracy", "accuracy"):
+        line = curve(events, name)
+        if line is None or line.finite.sum() < 3:
+            continue
+        level = float(np.median(line.value[line.finite]))
+        level = level / 100 if float(np.max(line.value[line.finite])) > 1.5 else level
+        if 0.001 <= level <= 0.55:
+            return round(1 / level)
+    return None
 
 
 FACTS: tuple[FactFunction, ...] = (plateau,)

@@ -47,11 +47,12 @@ class Progress:
             own = known & (self.source == event.source) & (self.line <= event.line)
             if own.any():
                 return int(self.step[own][-1])
-        if event.time is not None:
+            if (known & (self.source == event.source)).any():
+                return None
+        if event.time is not None and np.isfinite(self.time[known]).any():
             timed = known & (self.time <= event.time)
-            if timed.any():
-                return int(np.max(self.step[timed]))
-        return None
+            return int(np.max(self.step[timed])) if timed.any() else None
+        return self.last_step
 
     def goes_on_after(self, event: Event) -> int:
         """Return how many further steps (or readings, where no steps are known) were reported after the event."""

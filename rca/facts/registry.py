@@ -14,6 +14,7 @@ from rca.events import EventTable
 from rca.facts import (
     approach,
     chronology,
+    collectives,
     divergence,
     evaluation,
     gradient,
@@ -33,6 +34,7 @@ from rca.facts.interface import Fact, FactFunction, Facts
 MODULES = (
     run,
     chronology,
+    collectives,
     loss,
     non_finite,
     divergence,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping
 
 import numpy as np
@@ -12,7 +13,7 @@ from rca.facts.emit import emit, number
 from rca.facts.first_failure import chronology, finish_lines
 from rca.facts.interface import Fact, FactFunction
 from rca.facts.memo import once_per_table
-from rca.facts.phase import phase_of
+from rca.facts.phase import frames_of, phase_of, stack_text
 from rca.facts.progress import progress
 
 CATALOGUE: Mapping[str, str] = {
@@ -36,6 +37,11 @@ CATALOGUE: Mapping[str, str] = {
 REACHED = 0.995
 """Reached share of the plan that counts as done: the last logging interval may be missing."""
 _SERVING = ("vllm.", "sglang.", "tgi.", "server.", "serving.", "llama_cpp.", "triton_server.", "uvicorn.")
+_STACKS = (
+    ("train", re.compile(r"trainer\.(?:train|fit)|\.fit\(|training_step|train_(?:loop|epoch|one)|backward|\btrain\b")),
+    ("inference", re.compile(r"\bgenerate\b|execute_model|engine_core|api_server|\bserve\b|pipeline\(")),
+    ("eval", re.compile(r"\bevaluate\b|\bvalidat")),
+)
 _TRAIN_METRICS = ("loss", "grad_norm", "learning_rate", "loss_scale")
 _EVAL_METRICS = ("eval_loss", "eval_accuracy", "eval_perplexity")
 
@@ -57,9 +63,14 @@ def completion(events: EventTable) -> tuple[int, ...] | None:
 
 
 def planned_steps(events: EventTable) -> int | None:
-    """Return the planned optimizer steps, where the configuration or a trainer state names them."""
+    """Return the planned optimizer steps; a total that the run went past was that of one epoch and no plan."""
+    setting = events.config("max_steps")
     steps = config_number(events, "max_steps")
-    return int(steps) if steps is not None and steps > 0 else None
+    if setting is None or steps is None or steps <= 0:
+        return None
+    done = progress(events).last_step
+    drawn = setting.attr("from") == "progress" or setting.attr("file_role") is None
+    return None if drawn and done is not None and done > 1.02 * steps + 1 else int(steps)
 
 
 def ending(events: EventTable) -> Iterator[Fact]:
@@ -148,8 +159,18 @@ def kind(events: EventTable) -> Iterator[Fact]:
     elif any(name.startswith(("latency", "generation", "token")) for name in names) or "run.prediction_started" in said:
         value = "inference"
     else:
-        value = "unknown"
+        value = _by_stack(events)
     yield from emit("run.kind", value, f"The kind of the job is {value}.")
+
+
+def _by_stack(events: EventTable) -> str:
+    """Tell the kind of the job from the stacks of its exceptions, as a job that fails at once reports no metric."""
+    for event in events.of_kind("exception"):
+        stack = stack_text(frames_of(event))
+        for kind_of_job, pattern in _STACKS:
+            if pattern.search(stack):
+                return kind_of_job
+    return "unknown"
 
 
 def errors(events: EventTable) -> Iterator[Fact]:
