@@ -20,7 +20,7 @@ _PATTERNS = {
     "group": r"\[PG (?:ID )?(?P<group>[0-9]+)",
     "rank": r"[\[ ]Rank (?P<rank>[0-9]+)\]",
     "lagging": r"that caused the desync are: (?P<lagging>[^\n]{1,400})",
-    "barrier": r"Ranks? (?P<missing>[0-9][0-9, ]{0,2000}) failed to pass monitoredBarrier",
+    "barrier": r"Ranks? (?P<missing>[0-9][0-9, ]{0,900}) failed to pass monitoredBarrier",
 }
 _NUMBERS = ("seq", "numel_in", "numel_out", "timeout_ms", "ran_ms", "last_enqueued", "last_completed")
 

@@ -21,9 +21,12 @@ _COMMUNICATION = ("nccl.", "c10d.", "gloo.", "torchelastic.rendezvous")
 _SYSTEM = ("kernel.", "slurm.", "batch.", "k8s.", "kubernetes.", "scheduler.", "cluster.")
 _LAUNCHERS = ("torchelastic.", "launcher.", "slurm.task", "torch.spawn")
 _LAUNCHER_EXCEPTIONS = frozenset({"ChildFailedError", "CalledProcessError", "ProcessExitedException"})
-_KILLED = frozenset({"torchelastic.signal", "torch.spawn_signal", "launcher.worker_lost", "shell.killed"})
+_FAULTS = ("SIGSEGV", "SIGABRT", "SIGBUS", "SIGFPE", "SIGILL", "Segmentation fault", "Bus error", "Aborted")
+_KILLED = ("killed", "signal", "worker_lost")
 NODE_SILENCE_S = 1800.0
 """Slurm declares a node dead after SlurmdTimeout, 300 s by default and often more."""
+RECORD_S = 600.0
+"""A record of the kernel or the scheduler within this time of a killed process is about it; clocks may differ."""
 NEAR_S = 120.0
 """A rank that dies by itself drags the others down at once when sockets close, and within minutes at the latest."""
 _CLASSES: tuple[Role, ...] = ("initiating", "cascade", "teardown")
@@ -181,7 +184,11 @@ def _reason_for(head: Suspect, named: Sequence[Suspect]) -> Suspect:
     """A process that was only killed is explained by the kernel, the scheduler or the cluster where they said so."""
     if not was_killed(head.event):
         return head
-    records = [suspect for suspect in named if suspect.event.name.startswith(_SYSTEM)]
+    records = [
+        suspect
+        for suspect in named
+        if suspect.event.name.startswith(_SYSTEM) and not abs(suspect.time - head.time) > RECORD_S * 1e6
+    ]
     return _earliest(records) if records else head
 
 
@@ -194,7 +201,9 @@ def was_killed(event: Event) -> bool:
     """Say whether an event shows no more than that a process was ended from outside."""
     if event.kind == "process":
         return event.value is not None and signal_number(int(event.value)) in {9, 15}
-    return event.kind == "log" and event.name in _KILLED and "SIGSEGV" not in event.text and "SIGABRT" not in event.text
+    last = event.name.rsplit(".", 1)[-1]
+    named = event.kind == "log" and any(word in last for word in _KILLED)
+    return named and not any(fault in event.text for fault in _FAULTS)
 
 
 def _partner(first: Suspect, suspects: Sequence[Suspect]) -> Event | None:

@@ -20,7 +20,7 @@ CATALOGUE: Mapping[str, str] = {
     "loss.plateau": "less than 2 % improvement over the run and no falling trend",
     "loss.plateau_late": "the loss improved first, but less than 1 % over the last half of the run",
     "loss.ln_k": "number of outcomes K when a plateau stands at ln K: the loss of a uniform guess",
-    "loss.ln_k_known": "that K is the number of classes or the vocabulary size of the configuration, or one over the accuracy",
+    "loss.ln_k_known": "that K is the configured number of classes or vocabulary size, or one over the accuracy",
 }
 
 LONG_ENOUGH = 50
@@ -71,7 +71,7 @@ def shows_the_start(events: EventTable, shape: Shape) -> bool:
     epochs = curve(events, "epoch")
     covered = epochs is not None and epochs.finite.any() and float(np.ptp(epochs.value[epochs.finite])) >= 1
     long_enough = last - first >= LONG_ENOUGH or last - first >= 0.1 * planned or covered
-    return first <= max(100.0, 3 * usual) and long_enough
+    return bool(first <= max(100.0, 3 * usual) and long_enough)
 
 
 def plateau(events: EventTable) -> Iterator[Fact]:
