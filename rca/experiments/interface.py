@@ -54,6 +54,26 @@ class RunProfile(BaseModel):
     allocated_bytes: int | None = None
     tried_bytes: int | None = None
     seed: int | None = None
+    symptoms: tuple[str, ...] = ()
+    """What went wrong as seen from outside, in the words of `rca.experiments.symptoms`; empty when nothing did."""
+    symptom_step: int | None = None
+    """Optimizer step at which the symptom began."""
+    pretrained: bool | None = None
+    """Started from trained weights (the first loss is far below chance)."""
+    num_labels: int | None = None
+    attn_implementation: str | None = None
+    dropout: float | None = None
+    max_new_tokens: int | None = None
+    sequence_outlier: float | None = None
+    """Sequence length of the failing batch over the median."""
+    oom_phase: str | None = None
+    data_share: float | None = None
+    """Share of the step spent waiting for data."""
+    step_time_s: float | None = None
+    num_workers: int | None = None
+    weight_dtype: Literal["fp32", "fp16", "bf16"] | None = None
+    """Type in which the weights are kept; half types mean a cast model, not autocast."""
+    growth_gib_per_step: float | None = None
 
 
 class Experimenter(Protocol):

@@ -248,6 +248,8 @@ class ExperimentRule(_Model):
     """Symptoms of the run that it can speak about (words of `rca.experiments.symptoms`); empty: any."""
     reproduces: dict[str, str | int | float | bool] = {}
     """Twin fields that plant the fault in the control arm where the run's own settings do not show the symptom."""
+    treatment: str = ""
+    """The change in words, as they follow "with": `one tenth of the learning rate`."""
     planted: str = ""
     """The planted fault in words, for the scope of the result."""
     when_healthy: Literal["refuted", "not_reproduced"] = "not_reproduced"

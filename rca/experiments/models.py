@@ -1,0 +1,214 @@
+"""Random-init models of the run's own class, tiny or at full size. Imported in the child process only: loads torch.
+
+Everything comes from the configuration classes of transformers; no hub, no remote code.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import torch
+from torch import nn
+
+from rca.experiments.twin import ENCODERS, SEQ2SEQ, TwinConfig
+
+_NO_DROPOUT = (
+    "attention_dropout",
+    "attention_probs_dropout_prob",
+    "attn_pdrop",
+    "dropout",
+    "dropout_rate",
+    "embd_pdrop",
+    "embed_dropout",
+    "hidden_dropout",
+    "hidden_dropout_prob",
+    "resid_dropout",
+    "resid_pdrop",
+    "activation_dropout",
+    "seq_classif_dropout",
+    "classifier_dropout",
+)
+"""Names under which the families keep their dropout rates."""
+
+
+def transformer(
+    family: str,
+    *,
+    hidden: int,
+    layers: int,
+    heads: int,
+    kv_heads: int,
+    ff: int,
+    vocab: int,
+    positions: int,
+    labels: int = 2,
+    tied: bool | None = None,
+    init_std: float | None = None,
+    dropout: float = 0.0,
+    attention: str = "eager",
+) -> nn.Module:
+    """Return a model of that `model_type` with random weights."""
+    from transformers import AutoModelForCausalLM, AutoModelForSeq2SeqLM, AutoModelForSequenceClassification
+    from transformers.models.auto.configuration_auto import CONFIG_MAPPING
+
+    kind = CONFIG_MAPPING[family]
+    common = {
+        "vocab_size": vocab,
+        "hidden_size": hidden,
+        "num_hidden_layers": layers,
+        "num_attention_heads": heads,
+        "intermediate_size": ff,
+        "max_position_embeddings": positions,
+        "pad_token_id": 0,
+        "bos_token_id": 1,
+        "eos_token_id": 2,
+    }
+    aliases = getattr(kind, "attribute_map", {})
+    settings: dict[str, Any] = {aliases.get(name, name): value for name, value in common.items()}
+    settings |= _own(family, hidden=hidden, layers=layers, heads=heads, kv_heads=kv_heads, ff=ff)
+    config = kind(**settings)
+    for name in _NO_DROPOUT:
+        if hasattr(config, name) and getattr(config, name) is not None:
+            setattr(config, name, dropout)
+    if tied is not None:
+        config.tie_word_embeddings = tied
+    if init_std is not None:
+        for name in ("initializer_range", "init_std"):
+            if hasattr(config, name):
+                setattr(config, name, init_std)
+    config._attn_implementation = attention
+    if family in SEQ2SEQ:
+        return _module(AutoModelForSeq2SeqLM.from_config(config))
+    if family in ENCODERS:
+        config.num_labels = labels
+        return _module(AutoModelForSequenceClassification.from_config(config))
+    config.use_cache = False
+    return _module(AutoModelForCausalLM.from_config(config))
+
+
+def _module(model: Any) -> nn.Module:
+    if not isinstance(model, nn.Module):
+        raise TypeError(f"transformers made a {type(model).__name__}, not a torch module")
+    return model
+
+
+def _own(family: str, *, hidden: int, layers: int, heads: int, kv_heads: int, ff: int) -> Mapping[str, Any]:
+    """Settings that a family names in its own way."""
+    head = hidden // heads
+    grouped = {"num_key_value_heads": kv_heads}
+    own: dict[str, dict[str, Any]] = {
+        "gpt2": {"n_inner": ff},
+        "gptj": {"n_inner": ff, "rotary_dim": max(2, head // 2 - head // 2 % 2)},
+        "gpt_neo": {"attention_types": [[["global"], layers]]},
+        "opt": {"ffn_dim": ff, "word_embed_proj_dim": hidden},
+        "falcon": {"num_kv_heads": kv_heads, "ffn_hidden_size": ff},
+        "t5": {"d_ff": ff, "d_kv": head, "num_decoder_layers": layers, "decoder_start_token_id": 0},
+        "bart": {
+            "encoder_ffn_dim": ff,
+            "decoder_ffn_dim": ff,
+            "decoder_layers": layers,
+            "decoder_attention_heads": heads,
+            "decoder_start_token_id": 2,
+        },
+        "distilbert": {"hidden_dim": ff},
+        "electra": {"embedding_size": hidden},
+        "gemma": {**grouped, "head_dim": head},
+        "qwen3": {**grouped, "head_dim": head},
+    }
+    rotary = {"llama", "mistral", "qwen2", "stablelm", "starcoder2", "olmo", "phi"}
+    return grouped if family in rotary else own.get(family, {})
+
+
+class SmallConv(nn.Module):
+    """Three convolutions with batch normalisation for 3x16x16 images."""
+
+    def __init__(self, width: int, labels: int) -> None:
+        super().__init__()
+        layers: list[nn.Module] = []
+        channels = 3
+        for out in (width // 2, width, width):
+            layers += [nn.Conv2d(channels, out, 3, stride=2, padding=1), nn.BatchNorm2d(out), nn.ReLU()]
+            channels = out
+        self.body = nn.Sequential(*layers)
+        self.head = nn.Linear(width, labels)
+
+    def forward(self, images: torch.Tensor) -> torch.Tensor:
+        """Return one logit a class."""
+        logits: torch.Tensor = self.head(self.body(images).mean(dim=(2, 3)))
+        return logits
+
+
+def build(config: TwinConfig) -> nn.Module:
+    """Return the twin's model with fresh weights (seed the generator first)."""
+    if config.family == "cnn":
+        model: nn.Module = SmallConv(config.width, config.labels)
+    elif config.family == "mlp":
+        width = config.width
+        model = nn.Sequential(
+            nn.Linear(32, width), nn.ReLU(), nn.Linear(width, width), nn.ReLU(), nn.Linear(width, config.labels)
+        )
+    else:
+        model = transformer(
+            config.family,
+            hidden=config.width,
+            layers=config.layers,
+            heads=config.heads,
+            kv_heads=config.kv_heads,
+            ff=config.ff,
+            vocab=config.vocab,
+            positions=2 * config.seq,
+            labels=config.labels,
+            tied=config.tied,
+            init_std=config.init_std,
+            dropout=config.dropout,
+        )
+    if config.init_factor != 1.0:
+        with torch.no_grad():
+            for weight in model.parameters():
+                if weight.dim() >= 2:
+                    weight.mul_(config.init_factor)
+    if config.activation_gain != 1.0:
+        _widen_activations(model, config)
+    return model.train()
+
+
+def embeddings(model: nn.Module) -> set[int]:
+    """Return the ids of parameters that belong to embeddings (tied heads included)."""
+    return {id(module.weight) for module in model.modules() if isinstance(module, nn.Embedding)}
+
+
+def input_embedding(model: nn.Module) -> nn.Module | None:
+    """Return the token embedding, or None for models of dense inputs."""
+    found = [module for module in model.modules() if isinstance(module, nn.Embedding)]
+    return max(found, key=lambda module: module.num_embeddings) if found else None
+
+
+_DOWN = ("down_proj", "c_proj", "fc2", "fc_out", "dense_4h_to_h", "wo", "output.dense", "lin2", "4")
+"""Last names of the projection out of a feed-forward block."""
+
+
+def _widen_activations(model: nn.Module, config: TwinConfig) -> None:
+    """Scale the input of the last down projection and scale its output back.
+
+    Nothing changes in exact arithmetic; in half precision the large values do not fit. This stands for the outlier
+    activations of trained models, which random weights do not have.
+    """
+    gain = config.activation_gain
+    found = [
+        module
+        for name, module in model.named_modules()
+        if name.endswith(_DOWN) and hasattr(module, "weight") and config.ff in module.weight.shape
+    ]
+    if not found:
+        found = [module for module in model.modules() if isinstance(module, nn.Linear)][-2:-1]
+    target = found[-1]
+
+    def before(_module: nn.Module, args: tuple[Any, ...]) -> tuple[Any, ...]:
+        return (args[0] * gain, *args[1:])
+
+    def after(_module: nn.Module, _args: tuple[Any, ...], output: torch.Tensor) -> torch.Tensor:
+        return output / gain
+
+    target.register_forward_pre_hook(before)
+    target.register_forward_hook(after)

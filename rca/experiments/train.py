@@ -1,0 +1,192 @@
+"""One arm with one seed: sixty steps of a tiny training. Imported in the child process only: loads torch."""
+
+from __future__ import annotations
+
+import hashlib
+import math
+import time
+from typing import Any
+
+import torch
+from torch import nn
+
+from rca.experiments.data import Batch, Stream
+from rca.experiments.models import build, embeddings, input_embedding
+from rca.experiments.precision import backward_precision, forward_precision
+from rca.experiments.twin import TwinConfig
+
+_HOPELESS = 20.0
+"""Loss in units of chance above which an arm without loss scaling is stopped after five steps."""
+
+
+def train_arm(config: TwinConfig, seed: int, *, device: str = "cpu") -> dict[str, Any]:
+    """Train one arm and return its curves and its loss on the clean evaluation batch, as JSON-able values."""
+    started, cpu = time.perf_counter(), time.process_time()
+    torch.manual_seed(seed)
+    torch.use_deterministic_algorithms(True, warn_only=device != "cpu")
+    stream = Stream(config, seed)
+    model = build(config).to(device)
+    optimizer = _optimizer(model, config)
+    run = _Loop(model, optimizer, config, device)
+    before = [weight.detach().clone() for weight in model.parameters()]
+    for step, batches in enumerate(stream.training()):
+        run.step(step, batches)
+        if run.hopeless():
+            break
+    moved = sum(not torch.equal(old, new) for old, new in zip(before, model.parameters(), strict=True))
+    losses = run.losses + [math.nan] * (config.steps - len(run.losses))
+    return {
+        "seed": seed,
+        "eval_loss": run.evaluate(stream.evaluation()),
+        "chance": config.chance,
+        "losses": losses,
+        "scales": run.scales,
+        "skipped": run.skipped,
+        "grad_norms": run.grad_norms,
+        "dropped": run.dropped,
+        "tensors": len(before),
+        "tensors_moved": moved,
+        "parameters": sum(weight.numel() for weight in model.parameters()),
+        "cpu_seconds": time.process_time() - cpu,
+        "seconds": time.perf_counter() - started,
+        "curve_hash": hashlib.sha256(repr(losses).encode()).hexdigest()[:16],
+    }
+
+
+class _Loop:
+    """The state of one training: weights, scaler and what was recorded."""
+
+    def __init__(self, model: nn.Module, optimizer: torch.optim.Optimizer, config: TwinConfig, device: str) -> None:
+        self.model, self.optimizer, self.config, self.device = model, optimizer, config, device
+        self.scaler = torch.amp.GradScaler(device, enabled=config.precision == "fp16" and config.scaler)
+        self.bases = [group["lr"] for group in optimizer.param_groups]
+        self.losses: list[float | None] = []
+        """None where the whole batch was dropped."""
+        self.scales: list[float] = []
+        self.skipped: list[int] = []
+        self.grad_norms: list[float] = []
+        self.dropped = 0
+
+    def step(self, step: int, batches: list[Batch]) -> None:
+        """Do one optimizer step."""
+        config = self.config
+        if config.skip_bad_batches:
+            kept = [batch for batch in batches if not batch.poisoned and (batch.labels != -100).any()]
+            self.dropped += len(batches) - len(kept)
+            if not kept:
+                self.losses.append(None)
+                return
+            batches = kept
+        if config.warmup:
+            for group, base in zip(self.optimizer.param_groups, self.bases, strict=True):
+                group["lr"] = base * min(1.0, (step + 1) / config.warmup)
+        self.optimizer.zero_grad(set_to_none=True)
+        total = 0.0
+        for batch in batches:
+            loss = self.loss(batch) / len(batches)
+            with backward_precision(config.precision, self.device):
+                self.scaler.scale(loss).backward()  # type: ignore[no-untyped-call]
+            total += loss.item()
+        if config.loss_reduction == "sum":
+            total /= max(1, sum(int((batch.labels != -100).sum()) for batch in batches) // len(batches))
+        self.losses.append(total)
+        self.scaler.unscale_(self.optimizer)
+        limit = config.clip if config.clip > 0 else math.inf
+        norm = torch.nn.utils.clip_grad_norm_(self.model.parameters(), limit)
+        self.grad_norms.append(float(norm))
+        if self.scaler.is_enabled():
+            old = self.scaler.get_scale()
+            self.scaler.step(self.optimizer)
+            self.scaler.update()
+            self.scales.append(self.scaler.get_scale())
+            self.skipped.append(int(self.scaler.get_scale() < old))
+        else:
+            self.optimizer.step()
+
+    def loss(self, batch: Batch) -> torch.Tensor:
+        """Return the training loss of one micro-batch."""
+        config = self.config
+        with forward_precision(config.precision, self.device):
+            logits = self._forward(batch)
+        if config.logit_offset:
+            logits = logits + config.logit_offset
+        low = config.loss_dtype == "low" and config.precision != "fp32"
+        logits = logits.to(torch.float16 if config.precision == "fp16" else torch.bfloat16) if low else logits.float()
+        labels = torch.from_numpy(batch.labels).to(self.device).reshape(-1)
+        logits = logits.reshape(-1, logits.shape[-1])
+        if config.loss == "cross_entropy":
+            return nn.functional.cross_entropy(logits, labels, reduction=config.loss_reduction)
+        odds = torch.exp(logits)
+        chosen = odds.gather(1, labels[:, None]).squeeze(1) / odds.sum(dim=1)
+        losses = -torch.log(chosen)
+        return losses.sum() if config.loss_reduction == "sum" else losses.mean()
+
+    def evaluate(self, batch: Batch) -> float:
+        """Return the loss on clean data in fp32."""
+        self.model.eval()
+        with torch.no_grad():
+            logits = self._forward(batch).float()
+            labels = torch.from_numpy(batch.labels).to(self.device).reshape(-1)
+            return float(nn.functional.cross_entropy(logits.reshape(-1, logits.shape[-1]), labels))
+
+    def hopeless(self) -> bool:
+        """Whether going on cannot change the outcome: weights that are not finite, or a loss beyond any return."""
+        if self.scaler.is_enabled() or len(self.losses) < 5:
+            return False
+        last = [math.nan if loss is None else loss for loss in self.losses[-5:]]
+        dropped = any(loss is None for loss in self.losses[-5:])
+        lost = not dropped and all(not math.isfinite(loss) for loss in last)
+        return lost or all(loss > _HOPELESS * self.config.chance for loss in last)
+
+    def _forward(self, batch: Batch) -> torch.Tensor:
+        inputs = torch.from_numpy(batch.inputs).to(self.device)
+        hook = None
+        embedding = input_embedding(self.model)
+        if batch.poisoned and embedding is not None:
+            hook = embedding.register_forward_hook(_spoil)
+        if self.config.family in {"cnn", "mlp"}:
+            logits = self.model(inputs)
+        elif batch.source is not None:
+            source = torch.from_numpy(batch.source).to(self.device)
+            logits = self.model(input_ids=source, decoder_input_ids=inputs).logits
+        else:
+            logits = self.model(input_ids=inputs).logits
+        if hook is not None:
+            hook.remove()
+        return logits if isinstance(logits, torch.Tensor) else torch.as_tensor(logits)
+
+
+def _spoil(_module: nn.Module, _args: Any, output: torch.Tensor) -> torch.Tensor:
+    """Make the features of the first item not finite, as a corrupt sample does."""
+    spoiled = torch.zeros_like(output)
+    spoiled[0] = torch.nan
+    return output + spoiled
+
+
+def _optimizer(model: nn.Module, config: TwinConfig) -> torch.optim.Optimizer:
+    hidden: list[nn.Parameter] = []
+    other: list[nn.Parameter] = []
+    skip = embeddings(model)
+    for name, weight in model.named_parameters():
+        head = "head" in name or "classifier" in name or "score" in name
+        if config.frozen == "all" or (config.frozen == "body" and not head):
+            continue
+        (hidden if weight.dim() == 2 and id(weight) not in skip else other).append(weight)
+    groups: list[dict[str, Any]] = [
+        {"params": hidden, "lr": config.lr * config.lr_factor},
+        {"params": other, "lr": config.lr},
+    ]
+    groups = [group for group in groups if group["params"]]
+    if not groups:
+        groups = [{"params": [nn.Parameter(torch.zeros(1))], "lr": config.lr}]
+    decay = config.weight_decay
+    adam: dict[str, Any] = {"betas": (config.beta1, config.beta2), "eps": config.eps, "weight_decay": decay}
+    if config.optimizer == "adamw":
+        return torch.optim.AdamW(groups, **adam)
+    if config.optimizer == "adam":
+        return torch.optim.Adam(groups, **adam)
+    if config.optimizer == "rmsprop":
+        return torch.optim.RMSprop(groups, weight_decay=decay, eps=config.eps, momentum=config.momentum)
+    if config.optimizer == "adagrad":
+        return torch.optim.Adagrad(groups, weight_decay=decay)
+    return torch.optim.SGD(groups, weight_decay=decay, momentum=config.momentum)

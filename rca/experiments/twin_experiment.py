@@ -1,0 +1,183 @@
+"""An experiment on the twin: reproduce the symptom, change one thing, judge."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass
+
+from rca.diagnosis import Experiment
+from rca.errors import ExperimentError
+from rca.experiments.arms import BrokenReference, Outcome, TrainedArm, train
+from rca.experiments.interface import RunProfile
+from rca.experiments.judges import FEWEST, HIGHEST, MOST, Gap, Judgement, gap, harmful, judge, judge_binary
+from rca.experiments.symptoms import LOST_GAP, reproduces
+from rca.experiments.twin import Twin, TwinConfig, changed, differences, reference_of, twin_of
+from rca.experiments.twin_report import Finding, change_words, figures, report, words
+from rca.experiments.workbench import Workbench
+from rca.rules.schema import ExperimentRule
+
+_RATES = frozenset({"lr", "lr_factor", "warmup"})
+"""Settings whose meaning depends on the width map."""
+
+
+@dataclass(frozen=True)
+class TwinExperiment:
+    """One rule on one twin."""
+
+    rule: ExperimentRule
+    profile: RunProfile
+    bench: Workbench
+    until: float
+    """Monotonic clock."""
+
+    def carry_out(self) -> Experiment:
+        """Run the arms and judge; every way to end is a verdict."""
+        started = time.perf_counter()
+        twin = None
+        try:
+            twin = twin_of(self.profile)
+            refusal = self._refusal()
+            finding = Finding("not_testable", refusal) if refusal else self._test(twin)
+        except BrokenReference as error:
+            finding = Finding("invalid", _sentence(error))
+        except ExperimentError as error:
+            finding = Finding("error", _sentence(error))
+        seconds = time.perf_counter() - started
+        return report(self.rule, finding, twin=twin, device=self.bench.device, seconds=seconds)
+
+    def _refusal(self) -> str:
+        """Why the experiment says nothing about this run, if so."""
+        rule, profile = self.rule, self.profile
+        for name, value in rule.excludes.items():
+            if getattr(profile, name, None) == value:
+                return f"The run has {name.replace('_', ' ')} = {value}; on a twin this would prove nothing."
+        if not profile.symptoms:
+            return "The run left no training curve with a symptom that a twin could reproduce."
+        if rule.symptoms and not set(rule.symptoms) & set(profile.symptoms):
+            return f"The run shows {words(profile.symptoms)}; this experiment speaks about {words(rule.symptoms)} only."
+        return ""
+
+    def _test(self, twin: Twin) -> Finding:
+        """Reproduce with the run's own settings, else with the planted fault; then compare."""
+        reference, seeds = reference_of(twin.config), tuple(range(FEWEST))
+        treated = changed(twin.config, self.rule.change)
+        own, good = self._train([("control", twin.config), ("reference", reference)], seeds, reference)
+        control, planted = own, False
+        if not self._reproduced(own, planted=False) and self.rule.reproduces:
+            config = changed(twin.config, self.rule.reproduces)
+            control, planted = self._train([("control", config)], seeds, reference)[0], True
+        if not self._reproduced(control, planted=planted):
+            return self._unreproduced(own, control, good, planted)
+        if planted:
+            treated = changed(control.config, self.rule.change)
+        if not differences(control.config, treated):
+            reason = (
+                f"The twin fails as the run did ({words(control.words)}) although {change_words(self.rule)} is what it "
+                f"has already: the failure does not come from there. It loses {figures(control.values)} of the "
+                "learnable gap."
+            )
+            return Finding("refuted", reason, control, None, good, None, planted)
+        return self._compare(control.config, treated, reference, planted, twin)
+
+    def _compare(
+        self, untreated: TwinConfig, treated: TwinConfig, reference: TwinConfig, planted: bool, twin: Twin
+    ) -> Finding:
+        """Add paired seeds until the rule decides, at most `MOST`."""
+        arms = [("control", untreated), ("treatment", treated), ("reference", reference)]
+        count = FEWEST
+        while True:
+            control, treatment, good = self._train(arms, tuple(range(count)), reference)
+            found = gap(control.values, treatment.values)
+            if _identical(control, treatment):
+                reason = (
+                    f"With {change_words(self.rule)} every step of the twin stays exactly as it was, and the twin "
+                    f"fails as the run did ({words(control.words)}): the failure does not need what the change takes away."
+                )
+                return Finding("refuted", reason, control, treatment, good, found, planted)
+            judgement = self._judge(control, treatment, found)
+            if judgement.decision != "undecided" or count == MOST or time.monotonic() > self.until:
+                break
+            count += 1
+        reason = self._reason(judgement, control, treatment)
+        verdict = judgement.decision if judgement.decision != "undecided" else "inconclusive"
+        if verdict == "confirmed" and not twin.width_known and set(self.rule.change) & _RATES:
+            verdict = "inconclusive"
+            reason += " The width of the run's model is not recorded, so its learning rate could not be mapped."
+        return Finding(verdict, reason, control, treatment, good, found, planted)
+
+    def _judge(self, control: TrainedArm, treatment: TrainedArm, found: Gap) -> Judgement:
+        """Learning must come back; where a failure leaves learning intact, the failure itself is counted."""
+        still = [not _clean(outcome) for outcome in treatment.outcomes]
+        if control.mean < LOST_GAP:
+            failed = [not _clean(outcome) for outcome in control.outcomes]
+            return judge_binary(failed, still, found, treatment.values)
+        judgement = judge(control.values, treatment.values)
+        if judgement.decision == "confirmed" and sum(still) * 2 >= len(still):
+            return Judgement("mitigates", found)
+        return judgement
+
+    def _reproduced(self, control: TrainedArm, *, planted: bool) -> bool:
+        """Whether at least half of the seeds show what the run showed."""
+        shows = [reproduces(self.profile.symptoms, outcome.symptoms, planted=planted) for outcome in control.outcomes]
+        return sum(shows) * 2 >= len(shows)
+
+    def _unreproduced(self, own: TrainedArm, control: TrainedArm, good: TrainedArm, planted: bool) -> Finding:
+        which = f"with the planted fault ({self.rule.planted})" if planted else "with the run's own settings"
+        seen = words(control.words) if control.words else "ordinary learning"
+        reason = (
+            f"The run shows {words(self.profile.symptoms)}; the twin {which} shows {seen}. It loses "
+            f"{figures(control.values)} of the learnable gap."
+        )
+        treated = changed(own.config, self.rule.change)
+        if self.rule.when_healthy != "refuted" or own.unstable or not differences(own.config, treated):
+            return Finding("not_reproduced", reason, control, None, good, None, planted)
+        seeds = tuple(outcome.seed for outcome in own.outcomes)
+        treatment = self._train([("treatment", treated)], seeds, good.config)[0]
+        found = gap(own.values, treatment.values)
+        if not harmful(found):
+            return Finding("not_reproduced", reason, own, treatment, good, found, False)
+        reason += (
+            f" With {change_words(self.rule)} it learns less ({figures(treatment.values)}, difference "
+            f"{found.mean:+.2f}, 95 % interval {found.low:+.2f} to {found.high:+.2f}): the run's own setting is not what stops it."
+        )
+        return Finding("refuted", reason, own, treatment, good, found, False)
+
+    def _train(
+        self, arms: list[tuple[str, TwinConfig]], seeds: tuple[int, ...], reference: TwinConfig
+    ) -> list[TrainedArm]:
+        return train(self.bench, arms, seeds, reference=reference, until=self.until)
+
+    def _reason(self, judgement: Judgement, control: TrainedArm, treatment: TrainedArm) -> str:
+        found = judgement.gap
+        sentence = (
+            f"The control shows {words(control.words)} and loses {figures(control.values)} of the learnable gap; with "
+            f"{change_words(self.rule)} it loses {figures(treatment.values)}. Difference {found.mean:+.2f} (95 % "
+            f"interval {found.low:+.2f} to {found.high:+.2f}, {found.pairs} paired seeds): "
+            f"{100 * found.recovered:.0f} % of what was lost."
+        )
+        if judgement.factor is not None:
+            failed = sum(not _clean(outcome) for outcome in control.outcomes)
+            treated = sum(not _clean(outcome) for outcome in treatment.outcomes)
+            sentence += (
+                f" The symptom itself shows in {failed} of {found.pairs} seeds and, treated, in {treated} "
+                f"(Bayes factor {judgement.factor:.1f})."
+            )
+        if judgement.decision == "mitigates":
+            sentence += " It helps but does not take the failure away."
+        return sentence
+
+
+def _clean(outcome: Outcome) -> bool:
+    return outcome.finite and "skipping" not in outcome.symptoms and outcome.lost_gap < HIGHEST
+
+
+def _identical(control: TrainedArm, treatment: TrainedArm) -> bool:
+    return all(
+        one.raw["curve_hash"] == other.raw["curve_hash"] and repr(one.eval_loss) == repr(other.eval_loss)
+        for one, other in zip(control.outcomes, treatment.outcomes, strict=True)
+    )
+
+
+def _sentence(error: ExperimentError) -> str:
+    text = str(error)
+    return f"{text[:1].upper()}{text[1:]}{'' if text.endswith('.') else '.'}"
