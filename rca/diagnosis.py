@@ -326,7 +326,20 @@ class Diagnosis(_Model):
 
 
 _CODED = frozenset(
-    "schema_version rca_version generated id evidence cause status kind role severity group mode domain verdict explained_by".split()
+    {
+        "schema_version",
+        "rca_version",
+        "generated",
+        "id",
+        "evidence",
+        "cause",
+        "status",
+        "kind",
+        "role",
+        "severity",
+        "group",
+    }
+    | {"mode", "domain", "verdict", "explained_by"}
 )
 """Fields that hold ids, times and words of a fixed vocabulary, never text of the run."""
 
@@ -340,7 +353,10 @@ def _mapped(value: Any, change: Callable[[str], str]) -> Any:
     if isinstance(value, str):
         return change(value)
     if isinstance(value, dict):
-        return {key: item if key in _CODED else _mapped(item, change) for key, item in value.items()}
+        return {
+            key: item if key in _CODED and isinstance(item, str) else _mapped(item, change)
+            for key, item in value.items()
+        }
     if isinstance(value, (list, tuple)):
         return tuple(_mapped(item, change) for item in value)
     return value
