@@ -1,0 +1,288 @@
+"""Chrome trace JSON as batches of typed events, read piece by piece; broken and cut files give every whole event.
+
+A crashed job leaves a file without its end, and profilers write control characters and bare `nan` now and then, which
+makes readers of whole documents return nothing. Here the array of events is cut at event borders into pieces of 4 MiB;
+a piece that does not decode is repaired, and where that fails too, decoded event by event.
+"""
+
+from __future__ import annotations
+
+import json
+import mmap
+import re
+from collections.abc import Iterator
+from typing import Annotated, Any, NamedTuple
+
+import msgspec
+
+from rca.errors import UnreadableSource
+
+_PIECE = 4 << 20
+_MAX_PIECE = 64 << 20
+"""An event larger than this is no event of a profiler."""
+_MAX_HEADER = 64 << 20
+_MAX_TAIL = 16 << 20
+_MAX_JOIN = 8
+"""Fragments joined in the search for the end of one event: `}, {` also stands inside the arguments of an event."""
+
+_EVENTS = re.compile(rb'"traceEvents"\s*:\s*\[')
+_BORDER = re.compile(rb"\}\s*,\s*\{")
+_TRAILING = re.compile(r"trailing characters \(byte (\d+)\)")
+_BARE = re.compile(rb"(?<=:)(\s*)(-?(?:nan|inf(?:inity)?|N/A))(?=\s*[,}\]])", re.I)
+_ESCAPE = re.compile(rb'(\\(?:["\\/bfnrt]|u(?![dD][89a-fA-F])[0-9a-fA-F]{4}))|\\')
+_CONTROL = bytes(range(32))
+_NO_CONTROL = bytes.maketrans(_CONTROL, b" " * 32)
+
+Buffer = bytes | mmap.mmap
+
+
+_Int64 = Annotated[int, msgspec.Meta(ge=-(2**63), le=2**63 - 1)]
+
+
+class TraceArgs(msgspec.Struct, gc=False, frozen=True):
+    """The arguments of an event that are used."""
+
+    correlation: _Int64 = -1
+    """Links a launch to what it launched."""
+    collective: str | None = msgspec.field(name="Collective name", default=None)
+    elements: int = msgspec.field(name="In msg nelems", default=0)
+    group_size: int = msgspec.field(name="Group size", default=0)
+    dtype: str | None = None
+    device_type: _Int64 = msgspec.field(name="Device Type", default=-1)
+    device_id: _Int64 = msgspec.field(name="Device Id", default=-1)
+    total_allocated: float = msgspec.field(name="Total Allocated", default=-1.0)
+    total_reserved: float = msgspec.field(name="Total Reserved", default=-1.0)
+
+
+class TraceEvent(msgspec.Struct, gc=False, frozen=True):
+    """One event; times in microseconds."""
+
+    ph: str = ""
+    cat: str = ""
+    name: str = ""
+    pid: int | str = -1
+    tid: int | str = -1
+    ts: float = -1.0
+    dur: float = -1.0
+    args: TraceArgs | None = None
+
+
+_TYPED = msgspec.json.Decoder(list[TraceEvent])
+_UNTYPED = msgspec.json.Decoder()
+
+
+class Piece(NamedTuple):
+    """Decoded events and where the array ended, if it ended in this piece."""
+
+    events: list[TraceEvent]
+    end: int | None = None
+    dropped: int = 0
+    """Fragments that are no event."""
+    used: int | None = None
+    """Bytes used, where the last event of the piece seems to go on behind it; 0 where none is whole."""
+
+
+class TraceText:
+    """One trace file. Iterate over `batches`; afterwards `header` and `problems` are complete."""
+
+    def __init__(self, data: Buffer) -> None:
+        """Find the events. Raises UnreadableSource where the document has none."""
+        self.data = data
+        self.header: dict[str, Any] = {}
+        self.problems: list[str] = []
+        self.events = 0
+        self._start = self._find_events()
+
+    def _find_events(self) -> int:
+        first = self.data[:4096].lstrip(b"\xef\xbb\xbf \t\r\n")[:1]
+        self._wrapped = first == b"{"
+        if first == b"[":
+            return self.data.find(b"[") + 1
+        found = _EVENTS.search(self.data, 0, min(len(self.data), _MAX_HEADER)) if first == b"{" else None
+        if found is None:
+            raise UnreadableSource(
+                "The JSON document has no list of traceEvents, so it is no profiler trace; "
+                "export one with torch.profiler's export_chrome_trace or tensorboard_trace_handler."
+            )
+        before = bytes(self.data[: found.start()])
+        self.header = _object(before + b'"traceEvents":[]}')
+        return found.end()
+
+    def batches(self) -> Iterator[list[TraceEvent]]:
+        """Yield the events in file order, some thousands at a time."""
+        position, total, size, dropped = self._start, len(self.data), _PIECE, 0
+        while True:
+            after = self._cut(position, size)
+            last = after >= total
+            piece = decode_piece(bytes(self.data[position:after]), last=last)
+            if piece.used == 0 and size < _MAX_PIECE:
+                size *= 2
+                continue
+            size = _PIECE
+            dropped += piece.dropped + (piece.used == 0)
+            self.events += len(piece.events)
+            if piece.events:
+                yield piece.events
+            if piece.end is not None:
+                self._read_tail(position + piece.end)
+                break
+            if last:
+                self._describe_end()
+                break
+            position = position + piece.used if piece.used else after
+        if dropped:
+            self.problems.append(f"{dropped:,} fragments of the JSON are no event and were left out.")
+
+    def _cut(self, position: int, size: int) -> int:
+        """Return the end of the piece that starts at `position`: behind the last border in it, or the end of all."""
+        total = len(self.data)
+        while position + size < total:
+            if size > _MAX_PIECE:
+                return position + size
+            stop = position + size
+            for start in (max(position, stop - (256 << 10)), position):
+                borders = [found.end() - 1 for found in _BORDER.finditer(self.data, start, stop)]
+                if borders:
+                    return borders[-1]
+            size *= 2
+        return total
+
+    def _describe_end(self) -> None:
+        rest = bytes(self.data[-4096:]).rstrip()
+        if not self._wrapped and rest.endswith((b"}", b"},", b"[")):
+            return  # The list form may go without its closing bracket (Trace Event Format, "JSON Array Format").
+        self.problems.append(
+            f"The trace ends at byte {len(self.data):,} in the middle of its events; "
+            f"the {self.events:,} whole events before were kept."
+        )
+
+    def _read_tail(self, position: int) -> None:
+        if not self._wrapped:
+            return
+        tail = bytes(self.data[position : position + _MAX_TAIL]).strip()
+        self.header |= _object(b'{"traceEvents":[]' + tail)
+        if not tail.endswith(b"}"):
+            self.problems.append("The trace ends behind its events, in the middle of its description.")
+
+
+def decode_piece(text: bytes, *, last: bool = True) -> Piece:
+    """Decode events that are separated by commas, up to the closing bracket if there is one.
+
+    `last` says that nothing follows, so that an unfinished event at the end is only the cut and not a fragment.
+    """
+    plain = text.rstrip().removesuffix(b",")
+    return _decode(plain) or _decode(_repaired(plain)) or _one_by_one(_repaired(plain), last=last)
+
+
+def _decode(text: bytes) -> Piece | None:
+    """Decode events; None where the text is malformed or ends within an event."""
+    array = b"[" + text + b"]"
+    try:
+        return Piece(_events(array))
+    except (msgspec.DecodeError, RecursionError) as error:
+        trailing = _TRAILING.search(str(error))
+    if trailing is None:
+        return None
+    end = int(trailing[1]) - 1
+    try:
+        return Piece(_events(array[:end]), end=end - 1)
+    except (msgspec.DecodeError, RecursionError):
+        return None
+
+
+def _events(array: bytes) -> list[TraceEvent]:
+    try:
+        return _TYPED.decode(array)
+    except msgspec.ValidationError:
+        return _coerced(_UNTYPED.decode(array))
+
+
+def _repaired(text: bytes) -> bytes:
+    """Replace what the JSON grammar forbids and profilers write, byte for byte so that places stay the same.
+
+    That is: control characters, bare `nan` (-1, which stands for no number here), single backslashes, broken UTF-8.
+    """
+    fixed = text.translate(_NO_CONTROL)
+    fixed = _BARE.sub(lambda found: found[1] + b"-1".ljust(len(found[2])), fixed)
+    fixed = _ESCAPE.sub(lambda found: found[1] or b"/", fixed)
+    return fixed.decode("utf-8", "surrogateescape").encode("utf-8", "replace")
+
+
+def _one_by_one(text: bytes, *, last: bool) -> Piece:
+    """Decode a damaged piece event by event."""
+    borders = [found.span() for found in _BORDER.finditer(text)]
+    starts = [0, *(stop - 1 for _, stop in borders)]
+    stops = [*(start + 1 for start, _ in borders), len(text)]
+    events: list[TraceEvent] = []
+    dropped, place = 0, 0
+    while place < len(starts):
+        following = place + 1
+        for joined in range(place, min(place + _MAX_JOIN, len(stops))):
+            found = _decode(text[starts[place] : stops[joined]])
+            # An object inside the arguments of a broken event decodes as well, but it has no phase.
+            if found is not None and any(event.ph for event in found.events):
+                events += [event for event in found.events if event.ph]
+                if found.end is not None:
+                    return Piece(events, starts[place] + found.end, dropped)
+                following = joined + 1
+                break
+        else:
+            if not last and place + _MAX_JOIN > len(starts):
+                return Piece(events, None, dropped, used=starts[place])
+            dropped += not (last and place == len(starts) - 1)
+        place = following
+    return Piece(events, None, dropped)
+
+
+def _coerced(items: Any) -> list[TraceEvent]:
+    """Make typed events of a list whose fields have other types than usual; what is no object is left out."""
+    return [_coerce(item) for item in items if isinstance(item, dict)] if isinstance(items, list) else []
+
+
+def _coerce(item: dict[str, Any]) -> TraceEvent:
+    args = item.get("args")
+    fields = args if isinstance(args, dict) else {}
+    return TraceEvent(
+        ph=_text(item.get("ph")),
+        cat=_text(item.get("cat")),
+        name=_text(item.get("name")),
+        pid=_text(item.get("pid")),
+        tid=_text(item.get("tid")),
+        ts=_float(item.get("ts")),
+        dur=_float(item.get("dur")),
+        args=TraceArgs(
+            correlation=int(_float(fields.get("correlation"))),
+            collective=_text(fields["Collective name"]) if "Collective name" in fields else None,
+            elements=int(max(_float(fields.get("In msg nelems")), 0)),
+            group_size=int(max(_float(fields.get("Group size")), 0)),
+            dtype=_text(fields.get("dtype")),
+            device_type=int(_float(fields.get("Device Type"))),
+            device_id=int(_float(fields.get("Device Id"))),
+            total_allocated=_float(fields.get("Total Allocated")),
+            total_reserved=_float(fields.get("Total Reserved")),
+        ),
+    )
+
+
+def _text(value: Any) -> str:
+    return value if isinstance(value, str) else "" if value is None else str(value)[:64]
+
+
+def _float(value: Any) -> float:
+    """Return a finite number, -1 where there is none."""
+    if not isinstance(value, (int, float, str)) or (isinstance(value, str) and len(value) > 40):
+        return -1.0
+    try:
+        found = float(value)
+    except (ValueError, OverflowError):
+        return -1.0
+    return found if abs(found) < 1e18 else -1.0
+
+
+def _object(text: bytes) -> dict[str, Any]:
+    """Decode a JSON object with bare NaN and control characters allowed; empty where it is none."""
+    try:
+        found = json.loads(text.decode("utf-8", "replace"), strict=False)
+    except (ValueError, RecursionError):
+        return {}
+    return found if isinstance(found, dict) else {}
