@@ -67,13 +67,14 @@ def _compared(mapped: dict[str, str], folder: Path) -> dict[str, Any]:
     names = sorted(shards)[:_MAX_SHARDS]
     missing = [name for name in names if name not in present]
     lost: list[str] = []
-    lost_count = 0
+    lost_count = checked = 0
     for name in names:
         entry = present.get(name)
         if entry is None or entry.is_symlink() or not entry.is_file() or not name.endswith(".safetensors"):
             continue
         keys = _keys(Path(entry.path), entry.stat().st_size)
         if keys is not None:
+            checked += 1
             absent = [key for key in owned[name] if key not in keys]
             lost_count += len(absent)
             lost.extend(absent[: _SAMPLE - len(lost)])
@@ -86,6 +87,7 @@ def _compared(mapped: dict[str, str], folder: Path) -> dict[str, Any]:
         "missing_count": len(missing),
         "missing_tensors": sum(shards[name] for name in missing),
         "unlisted_files": unlisted[:_SAMPLE],
+        "checked_files": checked,
         "missing_keys": lost,
         "missing_key_count": lost_count,
     }
