@@ -17,8 +17,10 @@ from rca.errors import RcaError, UsageError
 
 if TYPE_CHECKING:
     from rca.diagnosis import Diagnosis
+    from rca.report.colour import ColourChoice
 
 _SETTINGS = {"help_option_names": ["-h", "--help"], "max_content_width": 96, "auto_envvar_prefix": "RCA"}
+_OUR_MARKS = (b'name="generator" content="rca', b'"rca_version"', "· run `".encode())
 _FORMATS = ("html", "json", "md", "text")
 _RULES = click.option(
     "--rules", type=click.Path(path_type=Path), multiple=True, metavar="DIR", help="Further rule folders; repeatable."
@@ -66,7 +68,8 @@ def analyze(run_dir: Path, **options: Any) -> None:
     """Analyze what a job left behind in RUN_DIR."""
     from rca.pipeline import Options, examine
     from rca.progress import progress
-    from rca.report.registry import FORMATS, warm_up
+    from rca.report.chart_engine import warm_up
+    from rca.report.registry import FORMATS
     from rca.rules.load import load
 
     knowledge = load(options["rules"], disabled=options["disable"])
@@ -103,13 +106,14 @@ def analyze(run_dir: Path, **options: Any) -> None:
 @click.argument("cause")
 @_RULES
 @_COLOR
-def explain(cause: str, rules: Sequence[Path], color: str) -> None:
+def explain(cause: str, rules: Sequence[Path], color: ColourChoice) -> None:
     """Explain a CAUSE: what it is, what speaks for it, how to fix it."""
-    from rca.report.color import use_color
+    from rca.report.colour import wants_colour
     from rca.rules.explain import explanation
     from rca.rules.load import load
 
-    click.echo(explanation(load(rules), cause, color=use_color(color, sys.stdout)))
+    on = wants_colour(color, stream=sys.stdout, environ=os.environ)
+    click.echo(explanation(load(rules), cause, color=on), color=on)
 
 
 @cli.command()
@@ -119,8 +123,8 @@ def explain(cause: str, rules: Sequence[Path], color: str) -> None:
 @click.option("--force", is_flag=True, help="Replace a file that rca did not write.")
 def report(saved: Path, form: str, output: str, force: bool) -> None:
     """Render a SAVED report (.json or .html) in another format."""
+    from rca.report.json_report import load_saved
     from rca.report.registry import FORMATS
-    from rca.report.saved import load_saved
 
     text = FORMATS[form].render(load_saved(saved))
     if output == "-":
@@ -329,10 +333,8 @@ def _write(diagnosis: Diagnosis, folder: Path, formats: Sequence[str], *, force:
 
 
 def _replace(file: Path, text: str, *, force: bool) -> None:
-    from rca.report.saved import is_ours
-
     try:
-        if file.exists() and not force and not is_ours(file):
+        if file.exists() and not force and not _is_ours(file):
             raise UsageError(f"{file} was not written by rca; choose another --output or pass --force")
         file.parent.mkdir(parents=True, exist_ok=True)
         file.write_text(text, encoding="utf-8")
@@ -340,16 +342,29 @@ def _replace(file: Path, text: str, *, force: bool) -> None:
         raise UsageError(f"cannot write {file}: {error.strerror}; choose another --output") from error
 
 
+def _is_ours(file: Path) -> bool:
+    """Whether a file carries a mark that only the reports of rca carry near their start."""
+    with file.open("rb") as stream:
+        head = stream.read(4096)
+    return any(mark in head for mark in _OUR_MARKS)
+
+
 def _summary(diagnosis: Diagnosis, written: Sequence[Path], options: dict[str, Any]) -> None:
-    from rca.report.color import use_color
-    from rca.report.text import render_text
+    from rca.report.colour import wants_colour
+    from rca.report.text import TextReport
 
     if options["quiet"]:
         chosen = diagnosis.verdict
         click.echo(f"{chosen.cause} {chosen.probability:.0%} {chosen.status}")
         return
-    color = use_color(options["color"], sys.stdout)
-    click.echo(render_text(diagnosis, color=color, verbose=options["verbose"], written=written), color=color)
+    on = wants_colour(options["color"], stream=sys.stdout, environ=os.environ)
+    click.echo(TextReport(colour=on).render(diagnosis), nl=False, color=on)
+    if options["verbose"]:
+        for warning in diagnosis.warnings:
+            click.echo(f"warning: {warning}")
+    if written:
+        page = written[0]
+        click.echo(f"report: {page} ({page.stat().st_size / 1000:.0f} kB)")
 
 
 def _fail_on(diagnosis: Diagnosis, wanted: str | None) -> None:

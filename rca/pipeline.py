@@ -97,6 +97,8 @@ class _Notes:
         """Call a plug-in; whatever it raises becomes a warning, so that the rest of the analysis goes on."""
         try:
             return call()
+        except UsageError:
+            raise
         except Exception as error:
             if self.strict:
                 raise
