@@ -10,8 +10,9 @@ import numpy as np
 
 from rca.diagnosis import Failure
 from rca.events import Event, EventTable
+from rca.facts.collectives import culprit
 from rca.facts.emit import emit, number
-from rca.facts.first_failure import Chronology, Suspect, chronology, exception_groups, is_echo, was_killed
+from rca.facts.first_failure import NEAR_S, Chronology, Suspect, chronology, exception_groups, is_echo, was_killed
 from rca.facts.interface import Fact, FactFunction, Facts
 from rca.facts.phase import phase_of
 from rca.facts.progress import progress
@@ -88,22 +89,32 @@ def first(events: EventTable) -> Iterator[Fact]:
 
 
 def failing_rank(events: EventTable) -> int | None:
-    """Return the rank of the first failure; for a record of the kernel or a launcher, the rank of its process id.
+    """Return the rank of the first failure.
 
-    Without a process id it is the one rank that failed by itself, if there is only one.
+    For a record of the kernel or a launcher it is the rank of its process id, else the one rank that failed by itself
+    at that time. When all that is seen are echoes, it is the rank that the waiting ones point at, if they agree.
     """
     found = chronology(events)
     if found.first is None:
         return None
-    own = owner(found.first.event)
-    if own is not None or found.first.role != "initiating":
-        return own
-    pid = found.first.event.attr("pid")
+    head = found.first
+    if head.role != "initiating":
+        pointed = culprit(events)
+        alone = len(found.first_of_each_lane()) == 1
+        return pointed[0] if pointed is not None else owner(head.event) if alone else None
+    if owner(head.event) is not None:
+        return owner(head.event)
+    pid = head.event.attr("pid")
     if isinstance(pid, int):
         same = [item for item in events.events if item.attr("pid") == pid and owner(item) is not None]
         if same:
             return owner(same[0])
-    own_words = {owner(item.event) for item in found.of("initiating") if not is_echo(item.event)} - {None}
+    own_words = {
+        owner(item.event)
+        for item in found.of("initiating")
+        if not is_echo(item.event) and abs(item.time - head.time) <= NEAR_S * 1e6
+    }
+    own_words -= {None}
     return own_words.pop() if len(own_words) == 1 else None
 
 

@@ -11,6 +11,7 @@ from rca.facts.curves import config_number
 from rca.facts.emit import emit, number
 from rca.facts.interface import Fact, FactFunction
 from rca.facts.progress import clock
+from rca.facts.roles import owner
 
 CATALOGUE: Mapping[str, str] = {
     "collective.timeout_ranks": "number of ranks whose collective timed out",
@@ -26,6 +27,7 @@ CATALOGUE: Mapping[str, str] = {
     "collective.missing_count": "number of these ranks",
     "collective.all_equal": "every rank waits in the same collective with the same size: nobody is missing or ahead",
     "collective.lagging_ranks": "ranks named by a desync report, a monitored barrier, or the smallest sequence number",
+    "collective.culprit": "the one rank that the waiting ranks point at: idle, missing, named or odd",
     "collective.timeout_s": "configured timeout (s)",
     "collective.ran_s": "time that the collective ran before it was given up (s)",
     "collective.spread_s": "seconds between the first and the last rank that gave up (s)",
@@ -33,6 +35,8 @@ CATALOGUE: Mapping[str, str] = {
     "collective.seq": "sequence number that the majority waits at; 1 to 3 means the job never got going",
 }
 
+_OTHER_ECHOES = frozenset({"nccl.remote_error", "nccl.ib_completion_error", "nccl.socket_closed", "nccl.comm_aborted"})
+"""A rank that says one of these was in the collective as well and lost a peer instead of its patience."""
 SAME_SIZE = frozenset({"ALLREDUCE", "BROADCAST", "ALLGATHER", "_ALLGATHER_BASE", "REDUCE", "REDUCE_SCATTER", "BARRIER"})
 """Operations in which all ranks must bring the same number of elements."""
 
@@ -71,7 +75,7 @@ def agreement(events: EventTable) -> Iterator[Fact]:
     if len(largest) < 2:
         return
     seen = [wait.event.event_id for wait in largest]
-    keys = {wait.rank: (wait.seq, wait.op, wait.numel_in if wait.op in SAME_SIZE else None) for wait in largest}
+    keys = _keys(largest)
     votes = Counter(keys.values())
     (key, majority), *others = votes.most_common()
     places = "; ".join(f"{listing([r for r in keys if keys[r] == k])} at {_work(k)}" for k, _ in votes.most_common(4))
@@ -89,8 +93,8 @@ def agreement(events: EventTable) -> Iterator[Fact]:
     yield from emit("collective.op_mismatch", any(len(ops) > 1 for ops in by_seq.values()), says, events=seen)
     differing = any(len(found - {None}) > 1 for (_, op), found in sizes.items() if op in SAME_SIZE)
     yield from emit("collective.numel_mismatch", differing, says, events=seen)
-    if others and majority > len(keys) / 2:
-        odd = sorted(rank for rank, own in keys.items() if own != key)
+    odd = _odd(largest)
+    if odd:
         first = [wait.event.event_id for wait in largest if wait.rank in odd]
         says = f"Rank {listing(odd)} waits at {_work(keys[odd[0]])}, the other {majority} ranks at {_work(key)}."
         yield from emit("collective.odd_ranks", listing(odd), says, events=first)
@@ -99,6 +103,19 @@ def agreement(events: EventTable) -> Iterator[Fact]:
     equal = not others and not _missing(events, largest) and not _idle(events) and key[1] is not None
     says = f"All {len(keys)} ranks wait at {_work(key)}." if equal else f"The ranks do not all wait alike: {places}."
     yield from emit("collective.all_equal", equal, says, events=seen)
+
+
+def _keys(largest: Sequence[Wait]) -> dict[int, tuple[int | None, str | None, int | None]]:
+    return {wait.rank: (wait.seq, wait.op, wait.numel_in if wait.op in SAME_SIZE else None) for wait in largest}
+
+
+def _odd(largest: Sequence[Wait]) -> list[int]:
+    """Ranks that differ from a clear majority; two ranks that differ from each other have none."""
+    keys = _keys(largest)
+    if len(keys) < 3:
+        return []
+    key, votes = Counter(keys.values()).most_common(1)[0]
+    return sorted(rank for rank, own in keys.items() if own != key) if votes > len(keys) / 2 else []
 
 
 def absence(events: EventTable) -> Iterator[Fact]:
@@ -121,6 +138,33 @@ def absence(events: EventTable) -> Iterator[Fact]:
         if missing:
             yield from emit("collective.missing_ranks", listing(missing), says, events=seen)
     yield from _lagging(events, _largest_group(timed_out))
+
+
+def culprit(events: EventTable) -> tuple[int, str] | None:
+    """Return the one rank that the waiting ranks point at, and why; None when they point at nobody or at several."""
+    found = waits(events)
+    timed_out = [wait for wait in found if wait.timed_out]
+    idle = [wait.rank for wait in _idle(events)]
+    if len(idle) == 1:
+        return idle[0], "it had completed everything it had enqueued while the others waited"
+    missing = _missing(events, timed_out) if timed_out else []
+    if len(missing) == 1:
+        return missing[0], "it is the only rank that did not report a timeout"
+    for which, why in (("lagging", "the desync report names it"), ("missing", "it did not reach the barrier")):
+        named = named_ranks(events, which)
+        if named is not None and len(named[0]) == 1:
+            return named[0][0], why
+    odd = _odd(_largest_group(timed_out))
+    return (odd[0], "it waits in another collective than the majority") if len(odd) == 1 else None
+
+
+def pointing(events: EventTable) -> Iterator[Fact]:
+    """Whom do the waiting ranks point at?"""
+    found = culprit(events)
+    if found is not None:
+        seen = [wait.event.event_id for wait in waits(events)]
+        says = f"The waiting ranks point at rank {found[0]}: {found[1]}."
+        yield from emit("collective.culprit", found[0], says, events=seen)
 
 
 def _lagging(events: EventTable, largest: Sequence[Wait]) -> Iterator[Fact]:
@@ -172,7 +216,8 @@ def _missing(events: EventTable, timed_out: Sequence[Wait]) -> list[int]:
         world |= set(range(int(stated)))
     else:
         world |= set(range(max(world) + 1 if len(world) > 1 else 0))
-    return sorted(world - spoke)
+    echoed = {owner(event) for event in events.of_kind("log") if event.name in _OTHER_ECHOES} - {None}
+    return sorted(world - spoke - echoed)
 
 
 def _work(key: tuple[int | None, str | None, int | None]) -> str:
@@ -188,4 +233,4 @@ def listing(ranks: Sequence[int]) -> str:
     return shown if len(ranks) <= 16 else f"{shown} and {len(ranks) - 16} more"
 
 
-FACTS: tuple[FactFunction, ...] = (reports, agreement, absence)
+FACTS: tuple[FactFunction, ...] = (reports, agreement, absence, pointing)

@@ -122,7 +122,7 @@ def _ln_k(events: EventTable, shape: Shape) -> Iterator[Fact]:
     candidates = {int(classes)} if classes is not None and classes >= 2 else set()
     if known is not None:
         candidates.add(known[0])
-    by_accuracy = _outcomes_by_accuracy(events)
+    by_accuracy = _outcomes_by_accuracy(events, level) if not candidates else None
     if by_accuracy is not None:
         candidates.add(by_accuracy)
     plausible = candidates or set(COMMON_K)
@@ -138,16 +138,17 @@ def _ln_k(events: EventTable, shape: Shape) -> Iterator[Fact]:
     yield from emit("loss.ln_k_known", bool(candidates), says, events=seen)
 
 
-def _outcomes_by_accuracy(events: EventTable) -> int | None:
-    """Return K when an accuracy stays at 1 / K for some K up to 1000."""
+def _outcomes_by_accuracy(events: EventTable, level: float) -> int | None:
+    """Return the K of a loss at ln K when an accuracy at 1 / K says the same, for K up to 1000."""
+    guess = round(math.exp(min(level, 8.0)))
     for name in ("eval_accuracy", "accuracy"):
         line = curve(events, name)
-        if line is None or line.finite.sum() < 3:
+        if line is None or line.finite.sum() < 3 or not 2 <= guess <= 1000:
             continue
-        level = float(np.median(line.value[line.finite]))
-        level = level / 100 if float(np.max(line.value[line.finite])) > 1.5 else level
-        if 0.001 <= level <= 0.55:
-            return round(1 / level)
+        share = float(np.median(line.value[line.finite]))
+        share = share / 100 if float(np.max(line.value[line.finite])) > 1.5 else share
+        if 0.75 <= share * guess <= 1.33:
+            return guess
     return None
 
 

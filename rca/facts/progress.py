@@ -92,7 +92,7 @@ def _floats(column: pa.ChunkedArray) -> npt.NDArray[np.float64]:
 
 
 class Clock:
-    """Times of events that carry none: the last time that their source showed before them."""
+    """Times of events that carry none: the last time that their source showed before them, else the first after."""
 
     def __init__(self, events: EventTable) -> None:
         table = events.table
@@ -106,14 +106,14 @@ class Clock:
             self._known[name] = (line[own][order], time[own][order])
 
     def time(self, event: Event) -> float:
-        """Return microseconds since the epoch, or NaN when its source shows no time before it."""
+        """Return microseconds since the epoch, or NaN when its source shows no time at all."""
         if event.time is not None:
             return float(event.time)
         if event.line is None or event.source not in self._known:
             return math.nan
         line, time = self._known[event.source]
         index = int(np.searchsorted(line, event.line, side="right")) - 1
-        return float(time[index]) if index >= 0 else math.nan
+        return float(time[max(index, 0)])
 
 
 @once_per_table

@@ -71,6 +71,8 @@ def _exception_role(event: Event) -> Role | None:
     if event.severity in {"debug", "info", "warning"}:
         return None
     kind = short_name(event.name)
+    if kind.startswith("Fatal Python error"):
+        return "cascade" if "Abort" in event.text else "initiating"
     if kind in _HARMLESS:
         return None
     if kind in _STOP_EXCEPTIONS:
@@ -105,7 +107,7 @@ def signal_number(code: int) -> int | None:
 
 def short_name(name: str) -> str:
     """Return the last part of a dotted exception type."""
-    return name.rsplit(".", 1)[-1]
+    return name.replace("::", ".").rsplit(".", 1)[-1]
 
 
 def owner(event: Event) -> int | None:
