@@ -20,7 +20,7 @@ from rca.collect.overview import overview
 from rca.collect.series import curves
 from rca.collect.settings import settings
 from rca.collect.timeline import timeline
-from rca.collect.verdict import missing, verdict
+from rca.collect.verdict import environment_findings, missing, verdict
 from rca.diagnosis import Diagnosis, Hypothesis, SourceRecord
 from rca.errors import NothingReadable, UsageError
 from rca.events import EventTable
@@ -305,6 +305,7 @@ def _diagnosis(
         breakdowns=notes.guarded("the step breakdown", lambda: breakdowns(events), ()),
         timeline=timeline(events, failure_event=first.events[0] if first is not None and first.events else None),
         settings=settings(events),
+        environment_findings=environment_findings(after.hypotheses, answer),
         sources=reading.records,
         warnings=(*knowledge.notes, *notes.warnings),
         missing=missing(after.hypotheses, answer),

@@ -10,6 +10,7 @@ from rca.rules.schema import Cause
 
 WEAK = 0.3
 """A leading cause below this probability is not named: the verdict is `unknown`."""
+_SURROUNDINGS = frozenset({"environment", "hardware"})
 _WORDS = ((0.97, "almost certain"), (0.9, "very likely"), (0.7, "likely"), (0.5, "more likely than not"))
 
 
@@ -59,6 +60,15 @@ def verdict(
         status="confirmed" if confirmed else "suspected",
         domain=best.domain,
         next_step="" if confirmed or not best.decide else best.decide[0],
+    )
+
+
+def environment_findings(hypotheses: Sequence[Hypothesis], chosen: Verdict) -> tuple[str, ...]:
+    """Return what is wrong with machine or software although it is not the answer: the first thing to rule out."""
+    return tuple(
+        f"{item.title}: {item.evidence_for[0].says}"
+        for item in hypotheses
+        if item.domain in _SURROUNDINGS and item.cause != chosen.cause and item.evidence_for
     )
 
 
