@@ -49,7 +49,7 @@ def is_flat(shape: Shape) -> bool:
     values = shape.curve.value
     scale = abs(shape.start) or 1.0
     slope, significance = slope_t(values)
-    falls = significance < -4 and -slope * len(values) > NO_LEARNING * scale
+    falls = significance < -2.5 and -slope * len(values) > NO_LEARNING * scale
     doubt = 3 * shape.noise / scale
     return (
         gained < NO_LEARNING + doubt / 3**0.5

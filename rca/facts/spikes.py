@@ -153,7 +153,7 @@ def periodicity(events: EventTable) -> Iterator[Fact]:
     peaks = peaks[peaks >= 4]
     if not len(peaks):
         return
-    best = int(peaks[np.argmax(lags[peaks])])
+    best = int(peaks[lags[peaks] >= 0.9 * np.max(lags[peaks])][0])
     dipped = float(np.min(lags[:best])) < 0.2
     if lags[best] < 0.6 or not dipped:
         return
