@@ -49,7 +49,7 @@ def vocabulary(events: EventTable) -> Iterator[Fact]:
         yield from emit(
             "model.vocab_excess",
             excess,
-            f"The tokenizer gives ids up to {top:,}, the token embedding has {count:,} rows: {excess:,} ids are outside."
+            f"The tokenizer's ids reach {top:,}, the token embedding has {count:,} rows: {excess:,} ids are outside."
             if excess
             else f"Every id of the tokenizer (up to {top:,}) has a row in the token embedding ({count:,} rows).",
             events=[file.event_id, source.event_id],
