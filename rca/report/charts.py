@@ -142,7 +142,7 @@ def _line_name(series: Series, together: Sequence[Series]) -> str:
     name = one_line(series.label or series.name, limit=40)
     twins = [s for s in together if (s.label or s.name) == (series.label or series.name)]
     if len(twins) > 1 and series.rank is not None:
-        name += f", rank {series.rank}"
+        name = f"rank {series.rank}" if len(twins) == len(together) else f"{name}, rank {series.rank}"
     if sum(s.rank == series.rank for s in twins) > 1:
         name += f", {one_line(series.source, limit=40)}"
     same = [s for s in twins if (s.rank, s.source) == (series.rank, series.source)]

@@ -10,7 +10,7 @@ from functools import cache, lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from markupsafe import Markup
+from markupsafe import Markup, escape
 
 from rca.diagnosis import Diagnosis, Evidence
 from rca.report import measures, words
@@ -23,6 +23,8 @@ from rca.report.trim import fit_to
 if TYPE_CHECKING:
     from jinja2 import Environment
 
+_CODE = re.compile(r"`([^`\n]{1,200})`")
+_COMMAND = re.compile(r"[a-z./~$][\w./~$=+-]*")
 TEMPLATES = Path(__file__).parent / "templates"
 GENERATOR = "rca"
 """Content of the generator meta tag; a file that carries it may be replaced without asking."""
@@ -103,6 +105,17 @@ def context_lines(item: Evidence) -> list[tuple[int | None, str, bool]]:
     return [(item.line if number == 0 else None, text, True) for number, text in enumerate(item.text.splitlines()[:20])]
 
 
+def prose(text: str) -> Markup:
+    """A sentence with what stands between backticks as code, everything else escaped."""
+    return Markup(_CODE.sub(r"<code>\1</code>", str(escape(measures.clean(text)))))
+
+
+def is_command(text: str) -> bool:
+    """Whether a text is something to type: it starts like a program or a call, and does not end like a sentence."""
+    first = text.split(maxsplit=1)[0] if text.strip() else ""
+    return bool(_COMMAND.fullmatch(first)) and not text.rstrip().endswith(".")
+
+
 @cache
 def _asset(name: str) -> str:
     return (TEMPLATES / name).read_text(encoding="utf-8")
@@ -136,8 +149,12 @@ def _environment() -> Environment:
         pager=plan.pager_command,
         context=context_lines,
         strength=words.strength,
+        prose=prose,
     )
-    environment.globals.update(say=words.say, count=words.count, reading_summary=plan.reading_summary)
+    environment.tests.update(command=is_command)
+    environment.globals.update(
+        say=words.say, count=words.count, replaced=words.replaced, reading_summary=plan.reading_summary
+    )
     return environment
 
 

@@ -27,6 +27,10 @@ class Section(NamedTuple):
     text: str
 
 
+MARK = "<!-- rca report -->"
+"""First line of the document: a file that carries it may be replaced without asking."""
+
+
 class MarkdownReport:
     """GitHub, GitLab and Jira (converted) render it; log text stands in code and can neither link nor mention."""
 
@@ -41,7 +45,7 @@ class MarkdownReport:
             notice = (
                 f"\n\n> {say('trim.notice', what=say('trim.sections', names=', '.join(dropped)))}" if dropped else ""
             )
-            text = "\n\n".join(section.text for section in sections) + notice + "\n"
+            text = "\n\n".join([MARK, *(section.text for section in sections)]) + notice + "\n"
             if len(text) <= LIMIT or len(sections) == 1:
                 return text if len(text) <= LIMIT else text[: LIMIT - 1] + "…"
             last = max(sections, key=lambda section: section.rank)

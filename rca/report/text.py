@@ -50,8 +50,9 @@ class TextReport:
         )
         for line in rest:
             yield paint(line, "strong", on=self.colour)
-        sure = f"{percent(verdict.probability)}, {verdict.words}" if verdict.words else percent(verdict.probability)
-        yield paint(f"   {sure}; {say('status.' + verdict.status).lower()}", "quiet", on=self.colour)
+        sure = f"{percent(verdict.probability)}, {verdict.words}; " if verdict.status != "unknown" else ""
+        standing = say("status." + verdict.status).lower() if sure else say("answer.undecided")
+        yield paint(f"   {sure}{standing}", "quiet", on=self.colour)
 
     def _window(self, diagnosis: Diagnosis, plan: Outline) -> Iterator[str]:
         failure = diagnosis.failure
@@ -110,7 +111,8 @@ class TextReport:
         if others and verdict.status != "none":
             names = ", ".join(f"{h.cause} {percent(h.probability)}" + _aside(h.status) for h in others)
             more = len(plan.others) - len(others)
-            listed = f"other candidates: {names}" + (f", {more} less likely" if more else "")
+            heading = "nearest" if verdict.status == "unknown" else "other"
+            listed = f"{heading} candidates: {names}" + (f", {more} less likely" if more else "")
             yield from textwrap.wrap(listed, self.width, subsequent_indent="  ", break_on_hyphens=False)
         closing = reading_summary(diagnosis)
         if diagnosis.warnings:

@@ -11,6 +11,7 @@ ENGLISH: dict[str, str] = {
     "answer.cause": "Root cause",
     "answer.unknown": "No verdict",
     "answer.none": "Healthy run",
+    "answer.undecided": "no candidate is likely enough to be called the cause",
     "answer.probability": "Probability {percent}, {words}",
     "answer.next": "Cheapest next step",
     "answer.observed": "First observed failure",
@@ -68,6 +69,13 @@ ENGLISH: dict[str, str] = {
     "curves.none": "The run left no metrics.",
     "timeline.none": "No event was kept for the timeline.",
     "experiments.none": "No experiment was run.",
+    # what was replaced
+    "replaced.secret": "secret",
+    "replaced.mail": "mail address",
+    "replaced.ip": "IP address",
+    "replaced.host": "host name",
+    "replaced.user": "user name",
+    "replaced.path": "folder",
     # notices
     "chart.missing": "This chart could not be drawn; its numbers are in the table.",
     "chart.more": "{count} more series are in the JSON report.",
@@ -97,3 +105,9 @@ def strength(weight: float) -> str:
     """A weight in words: strong from 1.5 nats (odds x 4.5), moderate from 0.7 (odds x 2)."""
     size = abs(weight)
     return say(f"strength.{3 if size >= 1.5 else 2 if size >= 0.7 else 1}")
+
+
+def replaced(kind: str, amount: int) -> str:
+    """`3 host names`; a kind without a word of its own stays as it is."""
+    noun = ENGLISH.get(f"replaced.{kind}", kind)
+    return count(amount, noun, noun + ("es" if noun.endswith("s") else "s"))

@@ -107,14 +107,14 @@ def _panel(
     finite = [row["y"] for row in values if row["y"] is not None]
     log = bool(finite) and min(finite) > 0 and (panel.log or max(finite) / min(finite) >= LOG_FROM)
     colours = list(SERIES[: len(panel.lines)])
-    legend = {"orient": "right", "title": None} if len(panel.lines) > 1 else None
+    legend = _legend(panel, failure_late=failure is not None and failure > sum(x["scale"]["domain"]) / 2)
     y: dict[str, Any] = {
         "field": "y",
         "type": "quantitative",
         "scale": {"type": "log"} if log else {"zero": panel.zero, "nice": True},
         "axis": {"title": None, "tickCount": 4, "format": ".6~g", "minExtent": 46},
     }
-    layers: list[dict[str, Any]] = []
+    layers: list[dict[str, Any]] = [_title(panel.title + (" (log axis)" if log else ""))]
     if bands:
         layers.append(_bands(bands, x))
     low, high = x["scale"]["domain"]
@@ -144,12 +144,29 @@ def _panel(
     if bands:
         layers.append(_band_labels(bands, x))
     return {
-        "title": {"text": panel.title + (" (log axis)" if log else "")},
         "width": WIDTH,
         "height": PANEL_HEIGHT,
         "layer": layers,
         "resolve": {"scale": {"color": "independent"}},
     }
+
+
+def _title(text: str) -> dict[str, Any]:
+    """A title as a mark: a title of the view would move when labels stand above the plot."""
+    mark = {"type": "text", "text": text, "color": TEXT, "fontSize": 12, "fontWeight": 600, "align": "left"}
+    return {"data": {"values": [{}]}, "mark": mark, "encoding": {"x": {"value": -46}, "y": {"value": -15}}}
+
+
+def _legend(panel: Panel, *, failure_late: bool) -> dict[str, Any] | None:
+    """In the row of the title, on the side away from the mark of the failure; on the right when it is too long."""
+    if len(panel.lines) < 2:
+        return None
+    length = sum(34 + 6.4 * len(line.label) for line in panel.lines)
+    left = 7.5 * len(panel.title) + (60 if panel.log else 0)
+    if left + length > WIDTH:
+        return {"orient": "right", "title": None}
+    at = left if failure_late else WIDTH - length
+    return {"orient": "none", "legendX": at, "legendY": -22, "direction": "horizontal", "title": None}
 
 
 def _marks(

@@ -11,6 +11,8 @@ from rca.report.chart_specs.theme import FAILURE, MARK, SERIES, WIDTH, framed
 SEVERITIES = ("info", "warning", "error", "fatal")
 SHAPES = ("circle", "triangle-up", "square", "cross")
 COLOURS = (SERIES[5], MARK, SERIES[1], FAILURE)
+TICKS = (1, 10, 60, 600, 3_600, 36_000)
+"""Seconds marked on a symlog axis."""
 MAX_RANKS = 32
 MAX_MARKS = 400
 
@@ -33,9 +35,13 @@ def ranks_spec(entries: Sequence[TimelineEntry]) -> dict[str, Any] | None:
     shapes = [SHAPES[SEVERITIES.index(name)] for name in present]
     x = {"field": "x", "type": "quantitative"}
     scale = {"domain": present, "range": colours}
+    axis: dict[str, Any] = {"title": "seconds from the first failure", "grid": True, "tickCount": 9, "format": ".6~g"}
+    wide = _wide(worst_first)
+    if wide:
+        axis["values"] = [sign * tick for sign in (-1, 1) for tick in TICKS] + [0]
     return framed(
         {
-            "width": WIDTH - 40,
+            "width": WIDTH - 60,
             "height": max(60, 17 * len(shown)),
             "layer": [
                 {
@@ -49,13 +55,8 @@ def ranks_spec(entries: Sequence[TimelineEntry]) -> dict[str, Any] | None:
                     "encoding": {
                         "x": {
                             **x,
-                            "scale": {"type": "symlog", "constant": 1} if _wide(worst_first) else {"nice": True},
-                            "axis": {
-                                "title": "seconds from the first failure",
-                                "grid": True,
-                                "tickCount": 9,
-                                "format": ".6~g",
-                            },
+                            "scale": {"type": "symlog", "constant": 1} if wide else {"nice": True},
+                            "axis": axis,
                         },
                         "y": {
                             "field": "r",

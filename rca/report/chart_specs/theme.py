@@ -41,7 +41,13 @@ def framed(spec: dict[str, Any], *, title: str = "") -> dict[str, Any]:
                 "labelFlush": False,
                 "tickSize": 4,
             },
-            "legend": {"labelColor": TEXT, "labelFontSize": 11, "symbolStrokeWidth": 2.5, "labelLimit": 260},
+            "legend": {
+                "labelColor": TEXT,
+                "labelFontSize": 11,
+                "symbolStrokeWidth": 2.5,
+                "columnPadding": 22,
+                "labelLimit": 260,
+            },
             "title": {"color": TEXT, "fontSize": 12, "anchor": "start", "fontWeight": 600, "offset": 6},
         },
     }
