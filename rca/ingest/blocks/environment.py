@@ -21,6 +21,9 @@ _PACKAGES = (
     r"tensorrt(?:[-_]llm)?|nccl|cudnn|evaluate|unsloth|axolotl|fairseq|colossalai|nemo[-_]toolkit"
 )
 _REMARK = r"(?:\s*\(.*\))?[,.;]?"
+_STARTED = rf"(?:{_PACKAGES})[ =/:]{{1,2}}v?[0-9]+\.[0-9]\S*"
+_NAMED = re2.compile(rf"(?i)\b({_PACKAGES})[ =/:]{{1,2}}{_VERSION}")
+_NAMED_VERSION = re2.compile(r"(\S+)")
 _NOTHING = frozenset({"", "n/a", "none", "could not collect", "not installed", "unknown"})
 _PYTORCH = {"pytorch": "torch", "huggingface-hub": "huggingface-hub", "llama.cpp": "llama-cpp"}
 
@@ -55,6 +58,11 @@ def _system(key: str) -> Callable[[EventBuilder, Document, int, Any], None]:
     return add
 
 
+def _several(out: EventBuilder, document: Document, line: int, match: Any) -> None:
+    for name, version in _NAMED.findall(match.string):
+        _package(name)(out, document, line, _NAMED_VERSION.search(version))
+
+
 def _device(out: EventBuilder, document: Document, line: int, match: Any) -> None:
     attrs = {"index": int(match[1]), "name": match[2].strip()}
     add_system(out, document, line, name="system.gpu", text=match[2].strip(), attrs=attrs)
@@ -71,6 +79,10 @@ RULES = (
     Rule(
         rf"(?i)^[-*\s`]*({_PACKAGES})`?(?:[ _]version)?`?\s*[:=]{{0,2}}\s*{_VERSION}(?:\s*\(.*\))?[,.;]?\s*$",
         _package(),
+    ),
+    Rule(
+        rf"(?i)\b(?:{_PACKAGES})[ =/:]{{1,2}}v?[0-9]+\.[0-9]\S* .*\b(?:{_PACKAGES})[ =/:]{{1,2}}v?[0-9]+\.[0-9]",
+        _several,
     ),
     Rule(rf"(?i)^[-*\s`]*({_PACKAGES})\.__version__[\s:=]+{_VERSION}\s*$", _package()),
     Rule(rf"(?i)\b({_PACKAGES})(?: API server| library)? version:? {_VERSION}(?: available)?\.?\s*$", _package()),

@@ -1,4 +1,4 @@
-"""The parsers of system tables, in the order in which they are asked."""
+"""The parsers of system tables and of lines about the environment, in the order in which they are asked."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from rca.ingest.blocks.listed_settings import PackageLinesParser, VariablesParse
 from rca.ingest.blocks.memory_summary import MemorySummaryParser
 from rca.ingest.blocks.nvidia_smi import NvidiaSmiParser
 from rca.ingest.blocks.nvidia_smi_query import NvidiaSmiQueryParser
+from rca.ingest.blocks.request_lines import LlamaTimingsParser, RequestLineParser, VllmStatsParser
 from rca.ingest.blocks.slurm import SacctParser, ScontrolParser, SeffParser
 from rca.ingest.document import BlockParser
 
@@ -35,4 +36,7 @@ TABLES: tuple[BlockParser, ...] = (
     PackageLinesParser(),
     EnvironmentParser(),
     VariablesParser(),
+    VllmStatsParser(),
+    LlamaTimingsParser(),
+    RequestLineParser(),
 )

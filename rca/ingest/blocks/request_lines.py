@@ -1,0 +1,118 @@
+"""Lines in which inference servers account for a request or for themselves: lengths, latency, speed, cache use."""
+
+from __future__ import annotations
+
+import re2
+
+from rca.events import EventBuilder
+from rca.ingest.blocks.lines import claim, table_line
+from rca.ingest.cells import number
+from rca.ingest.document import Document
+
+_NUMBER = r"([0-9]+(?:\.[0-9]+)?)"
+_PAIR = re2.compile(rf"\b([A-Za-z][\w./]*)[=:]\s?{_NUMBER}\s?(ms|s|tokens|GiB|GB|%)?\b")
+_PROMPT_KEYS = {"prompt", "prompt_tokens", "prompt_len", "input", "input_tokens", "input_len", "in_tokens"}
+_OUTPUT_KEYS = {
+    "new",
+    "new_tokens",
+    "completion",
+    "completion_tokens",
+    "output",
+    "output_tokens",
+    "output_len",
+    "generated",
+    "generated_tokens",
+    "gen_tokens",
+    "out_tokens",
+}
+_LATENCY_KEYS = {"time", "total", "latency", "e2e", "elapsed", "duration", "total_time", "took", "latency_s", "e2e_s"}
+_FIRST_KEYS = {"ttft", "first_token", "prefill"}
+_OUTPUT_WORDS = rf"(?:{'|'.join(sorted(_OUTPUT_KEYS))})"
+_PROMPT_WORDS = rf"(?:{'|'.join(sorted(_PROMPT_KEYS))})"
+_TIMINGS = re2.compile(
+    rf"(prompt eval|generation eval|\beval) time\s*=\s*{_NUMBER} ms /\s*(\d+) (?:runs|tokens)"
+    rf"\s*\(\s*{_NUMBER} ms per token"
+)
+_VLLM = re2.compile(
+    rf"Avg prompt throughput: {_NUMBER} tokens/s, Avg generation throughput: {_NUMBER} tokens/s, Running: (\d+) reqs"
+    rf"(?:, Swapped: \d+ reqs)?, (?:Waiting|Pending): (\d+) reqs, GPU KV cache usage: {_NUMBER}%"
+)
+
+
+class RequestLineParser:
+    """Adds prompt_tokens, new_tokens, latency_s and ms_per_token for a line that tells them of one request."""
+
+    name = "request"
+    triggers: tuple[str, ...] = (rf"\b{_PROMPT_WORDS}[=:]\s?\d+\b.*\b{_OUTPUT_WORDS}[=:]\s?\d+\b",)
+
+    def parse(self, document: Document, line: int, out: EventBuilder) -> int:
+        """Read one line of key=value pairs."""
+        found: dict[str, float] = {}
+        for key, text, unit in _PAIR.findall(table_line(document, line)[:2000]):
+            value = number(text) or 0.0
+            name = key.lower()
+            if name in _PROMPT_KEYS:
+                found.setdefault("prompt_tokens", value)
+            elif name in _OUTPUT_KEYS:
+                found.setdefault("new_tokens", value)
+            elif (name in _LATENCY_KEYS or name in _FIRST_KEYS) and unit in {"s", "ms", ""}:
+                seconds = value / 1000 if unit == "ms" else value
+                found.setdefault("latency_s" if name in _LATENCY_KEYS else "ttft_s", seconds)
+        if not {"prompt_tokens", "new_tokens"} <= found.keys():
+            return line
+        if found.get("latency_s", 0) > 0 and found["new_tokens"] > 0:
+            found["ms_per_token"] = 1000 * (found["latency_s"] - found.get("ttft_s", 0.0)) / found["new_tokens"]
+        _add(out, document, line, found)
+        return claim(document, line, line + 1)
+
+
+class LlamaTimingsParser:
+    """Adds the time per token of llama.cpp's timing lines."""
+
+    name = "llama.cpp timings"
+    triggers: tuple[str, ...] = (r"\beval time\s*=\s*[\d.]+ ms /\s*\d+ (?:runs|tokens)",)
+
+    def parse(self, document: Document, line: int, out: EventBuilder) -> int:
+        """Read one timing line; the prompt's line tells the length of the prompt."""
+        match = _TIMINGS.search(table_line(document, line))
+        if match is None:
+            return line
+        if match[1] == "prompt eval":
+            found = {"prompt_tokens": float(match[3]), "prefill_ms_per_token": float(match[4])}
+        else:
+            found = {"new_tokens": float(match[3]), "ms_per_token": float(match[4])}
+        _add(out, document, line, found)
+        return claim(document, line, line + 1)
+
+
+class VllmStatsParser:
+    """Adds the throughput, queue and cache use that vLLM prints every ten seconds."""
+
+    name = "vLLM statistics"
+    triggers: tuple[str, ...] = (r"Avg prompt throughput: [\d.]+ tokens/s, Avg generation throughput",)
+
+    def parse(self, document: Document, line: int, out: EventBuilder) -> int:
+        """Read one line of statistics."""
+        match = _VLLM.search(table_line(document, line))
+        if match is None:
+            return line
+        names = ("prompt_throughput", "generation_throughput", "requests_running", "requests_waiting", "kv_cache_usage")
+        found = {name: float(match[place]) for place, name in enumerate(names, start=1)}
+        found["kv_cache_usage"] /= 100
+        _add(out, document, line, found)
+        return claim(document, line, line + 1)
+
+
+def _add(out: EventBuilder, document: Document, line: int, found: dict[str, float]) -> None:
+    for name, value in found.items():
+        out.add(
+            kind="metric",
+            name=name,
+            line=line,
+            offset=document.offset(line),
+            time=document.time(line),
+            rank=document.prefix(line).rank,
+            phase="inference",
+            value=value,
+            unit={"latency_s": "s", "ttft_s": "s", "ms_per_token": "ms"}.get(name, ""),
+        )
