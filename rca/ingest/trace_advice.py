@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import logging
 import re
+import warnings
 from collections.abc import Iterator, Mapping
 from typing import Any, NamedTuple
 
@@ -71,7 +72,9 @@ def read_advice(data: bytes) -> Advice:
     before = logger.disabled
     try:
         document = msgspec.json.decode(data)
-        profile = _profile(document)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # It calls pandas in ways that pandas 3 warns about.
+            profile = _profile(document)
         shares = dict(_shares(profile))
         recommendations = tuple(_recommendation(text) for text in profile.recommendations)
     except _FAILURES as error:
