@@ -33,6 +33,7 @@ from rca.facts import (
     oom,
     plateau,
     run,
+    samples,
     spikes,
 )
 from rca.facts.interface import Fact, FactFunction, Facts
@@ -60,6 +61,7 @@ MODULES = (
     model_tokens,
     inference,
     lengths,
+    samples,
 )
 
 ALL: tuple[FactFunction, ...] = tuple(function for module in MODULES for function in module.FACTS)

@@ -14,6 +14,7 @@ from rca.ingest.cells import number
 from rca.ingest.generated_text import generation_columns
 from rca.ingest.interface import IngestContext, Ingested, Source
 from rca.ingest.metric_table import add_metrics
+from rca.ingest.sample_files import SAMPLE_COLUMNS, add_samples
 from rca.ingest.structured import decode, plain_name, read_bounded
 
 DELIMITERS = (",", "\t", ";", "|")
@@ -76,6 +77,11 @@ def _unique(names: list[str]) -> list[str]:
     return result
 
 
+def _small(table: Table) -> dict[str, list[str | None]]:
+    """Return the columns that can tell samples apart, as lists."""
+    return {name: column.to_pylist() for name, column in table.items() if name.lower() in SAMPLE_COLUMNS}
+
+
 class CsvIngestor:
     """Reads delimited text with a header line into metric events."""
 
@@ -95,4 +101,5 @@ class CsvIngestor:
             *table.warnings,
             *add_metrics(out, {**table, **generation_columns(table)}, lines=table.lines),
         ]
+        add_samples(out, _small(table), path=source.path)
         return Ingested(out.build(), lines=len(table.lines) + 1, bytes=len(data), warnings=tuple(warnings))

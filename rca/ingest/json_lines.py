@@ -13,6 +13,7 @@ from rca.events import EventBuilder
 from rca.ingest.generated_text import generation_columns
 from rca.ingest.interface import IngestContext, Ingested, Source
 from rca.ingest.metric_table import add_metrics
+from rca.ingest.sample_files import add_samples
 from rca.ingest.structured import decode, flatten, plain_name, read_bounded
 
 MAX_KEYS = 256
@@ -47,6 +48,7 @@ def add_records(out: EventBuilder, rows: list[tuple[int, dict[str, Any]]]) -> li
     columns = {name: [row.get(name) for _line, row in rows] for name in names[:MAX_KEYS]}
     lines = np.fromiter((line for line, _row in rows), dtype=np.int64, count=len(rows))
     warnings = add_metrics(out, {**columns, **generation_columns(columns)}, lines=lines)
+    add_samples(out, columns, path=out.source)
     if len(names) > MAX_KEYS:
         warnings.append(f"{out.source}: only the first {MAX_KEYS} of {len(names)} keys were read.")
     return warnings
