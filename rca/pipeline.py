@@ -27,6 +27,7 @@ from rca.events import EventTable
 from rca.facts.chronology import failure
 from rca.facts.interface import Fact, FactFunction
 from rca.facts.registry import ALL as FACT_FUNCTIONS
+from rca.facts.registry import CATALOGUE
 from rca.facts.trace import breakdowns
 from rca.hypotheses.match import View
 from rca.hypotheses.score import NONE, Ranking, rank
@@ -141,7 +142,9 @@ def examine(run_dir: Path, knowledge: Knowledge, *, options: Options, progress: 
             signatures=knowledge.signatures,
             calibration=calibration(),
         )
-        found = collect_hypotheses(ranking.candidates, events, facts, context=partial(lines_around, reading.sources))
+        found = collect_hypotheses(
+            ranking.candidates, events, facts, context=partial(lines_around, reading.sources), meanings=CATALOGUE
+        )
     with notes.timed("experiments"):
         tell("experiments", 0, 1)
         investigation = _investigate(

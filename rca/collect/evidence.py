@@ -12,20 +12,31 @@ from rca.diagnosis import ContextLine, Evidence, Fix, Hypothesis
 from rca.events import Event, EventTable
 from rca.hypotheses.match import FactLike
 from rca.hypotheses.score import NONE, Candidate, Found
-from rca.rules.schema import Cause
+from rca.rules.load import walk
+from rca.rules.schema import Cause, Condition
 
 ContextLookup = Callable[[Sequence[tuple[str, int, int | None]]], Mapping[tuple[str, int], tuple[ContextLine, ...]]]
 """(source, line, byte offset) of many lines -> the lines around each."""
 
 SHOWN = 12
 """Hypotheses kept in the diagnosis; the rest is below a probability anyone would act on."""
+UNANSWERED = 6
+"""Open questions shown of one hypothesis, the weightiest first."""
 _PLACEHOLDER = re.compile(r"\{([a-zA-Z0-9_.]+)\}")
 
 
 def hypotheses(
-    candidates: Sequence[Candidate], events: EventTable, facts: Mapping[str, FactLike], *, context: ContextLookup
+    candidates: Sequence[Candidate],
+    events: EventTable,
+    facts: Mapping[str, FactLike],
+    *,
+    context: ContextLookup,
+    meanings: Mapping[str, str],
 ) -> tuple[Hypothesis, ...]:
-    """Return the leading candidates with their evidence, places and surrounding lines."""
+    """Return the leading candidates with their evidence, places and surrounding lines.
+
+    `meanings` says in a line what each fact is, for what could not be computed.
+    """
     kept = [item for item in candidates if item.cause.id != NONE][:SHOWN]
     places = {
         (event.source, event.line, event.offset)
@@ -34,11 +45,11 @@ def hypotheses(
         if found.answer.outcome == "met" and (event := _shown(found, events)) is not None and event.line is not None
     }
     around = context(sorted(places, key=lambda place: (place[0], place[1])))
-    return tuple(_hypothesis(candidate, events, facts, around) for candidate in kept)
+    return tuple(_hypothesis(candidate, events, facts, around=around, meanings=meanings) for candidate in kept)
 
 
 def fill(template: str, values: Mapping[str, Any], facts: Mapping[str, FactLike]) -> str:
-    """Replace `{name}` by the fact or capture of that name; a name without a value is left out with its braces."""
+    """Replace `{name}` by the fact or capture of that name, or by dots where it has no value."""
 
     def value(match: re.Match[str]) -> str:
         name = match.group(1)
@@ -47,7 +58,7 @@ def fill(template: str, values: Mapping[str, Any], facts: Mapping[str, FactLike]
         if name in facts:
             fact = facts[name]
             return _plain(name, fact.value) + (f" {fact.unit}" if fact.unit else "")
-        return "?"
+        return "…"
 
     return _PLACEHOLDER.sub(value, template)
 
@@ -66,12 +77,17 @@ def _hypothesis(
     candidate: Candidate,
     events: EventTable,
     facts: Mapping[str, FactLike],
+    *,
     around: Mapping[tuple[str, int], tuple[ContextLine, ...]],
+    meanings: Mapping[str, str],
 ) -> Hypothesis:
     cause = candidate.cause
-    rows = [_evidence(cause, found, events, facts, around) for found in candidate.found]
-    split = len(cause.evidence)
-    met = [found.answer.outcome == "met" for found in candidate.found]
+    met = [found for found in candidate.found if found.answer.outcome == "met"]
+    silent = sorted(
+        (found for found in candidate.found if found.answer.outcome == "no_data"), key=lambda item: -item.rule.weight
+    )
+    against = {rule.id for rule in cause.contradicts}
+    rows = [(found.rule.id in against, _evidence(cause, found, events, facts, around=around)) for found in met]
     values = {name: value for found in candidate.found for name, value in found.answer.values.items()}
     return Hypothesis(
         cause=cause.id,
@@ -83,11 +99,9 @@ def _hypothesis(
         prior=cause.prior,
         score=candidate.score,
         status="explained" if candidate.explained_by else "suspected",
-        evidence_for=tuple(row for row, yes in zip(rows[:split], met[:split], strict=True) if yes),
-        evidence_against=tuple(row for row, yes in zip(rows[split:], met[split:], strict=True) if yes),
-        no_data=tuple(
-            row for row, found in zip(rows, candidate.found, strict=True) if found.answer.outcome == "no_data"
-        ),
+        evidence_for=tuple(row for contradicts, row in rows if not contradicts),
+        evidence_against=tuple(row for contradicts, row in rows if contradicts),
+        no_data=tuple(_unanswered(cause, found, facts, meanings) for found in silent[:UNANSWERED]),
         explained_by=candidate.explained_by,
         experiments=cause.experiments,
         fixes=tuple(Fix(**fix.model_dump()) for fix in cause.fixes),
@@ -95,6 +109,33 @@ def _hypothesis(
         falsepositives=cause.falsepositives,
         references=tuple((reference.title, reference.url) for reference in cause.references),
     )
+
+
+def _unanswered(cause: Cause, found: Found, facts: Mapping[str, FactLike], meanings: Mapping[str, str]) -> Evidence:
+    wanted = dict.fromkeys(_subject(condition, meanings) for condition in walk(found.rule))
+    return Evidence(
+        id=_identity(cause, found, None),
+        says=fill(found.rule.says, {}, facts),
+        weight=0.0,
+        kind=found.rule.kind,
+        decides="; ".join(subject for subject in wanted if subject),
+    )
+
+
+def _subject(condition: Condition, meanings: Mapping[str, str]) -> str:
+    """What a condition asks for, as a reader would record it."""
+    if condition.fact is not None:
+        return f"{condition.fact} ({meanings.get(condition.fact, 'a computed value')})"
+    if condition.config is not None:
+        return f"the setting {condition.config}"
+    if condition.package is not None:
+        return f"the version of {condition.package}"
+    return "log text" if condition.kind in {"signature", "log", "exception", "order"} else ""
+
+
+def _identity(cause: Cause, found: Found, event: Event | None) -> str:
+    key = "\0".join([cause.id, found.rule.id, event.source if event else "", str(event.line if event else "")])
+    return "ev-" + hashlib.sha256(key.encode()).hexdigest()[:10]
 
 
 def _shown(found: Found, events: EventTable) -> Event | None:
@@ -108,24 +149,16 @@ def _evidence(
     found: Found,
     events: EventTable,
     facts: Mapping[str, FactLike],
+    *,
     around: Mapping[tuple[str, int], tuple[ContextLine, ...]],
 ) -> Evidence:
     rule, answer = found.rule, found.answer
-    event = _shown(found, events) if answer.outcome == "met" else None
+    event = _shown(found, events)
     says = fill(rule.says, answer.values, facts)
-    key = "\0".join([cause.id, rule.id, event.source if event else "", str(event.line if event else "")])
-    identity = "ev-" + hashlib.sha256(key.encode()).hexdigest()[:10]
+    identity = _identity(cause, found, event)
+    numbers = str(answer.values.get("fact_says") or "")
     if event is None:
-        wanted = rule.fact or rule.config or rule.signature or rule.package or ""
-        missing = f"needs {rule.kind} {wanted}".strip() if answer.outcome == "no_data" else ""
-        return Evidence(
-            id=identity,
-            says=says,
-            weight=found.weight,
-            kind=rule.kind,
-            decides=missing,
-            text=str(answer.values.get("fact_says", "")),
-        )
+        return Evidence(id=identity, says=says, weight=found.weight, kind=rule.kind, text=numbers)
     ranks = {item.rank for number in answer.events[:64] if (item := events.get(number)).rank is not None}
     return Evidence(
         id=identity,
@@ -138,7 +171,7 @@ def _evidence(
         host=event.host,
         step=event.step,
         time=iso(event.time),
-        text=str(answer.values.get("fact_says") or "") or event.text or event.name,
+        text=numbers or event.text or event.name,
         context=around.get((event.source, event.line or 0), ()),
         count=max(1, len(answer.events)),
         ranks=tuple(sorted(rank for rank in ranks if rank is not None)),
