@@ -233,7 +233,7 @@ def _mapped(
             yield source, notes.guarded(f"reading {source.path}", partial(read, source), _lost(source))
 
 
-def _lost(source: Source) -> tuple[SourceRecord, None]:
+def _lost(source: Source) -> tuple[SourceRecord, Ingested | None]:
     why = "the reader failed; the warnings say how"
     return SourceRecord(path=source.path, status="skipped", why=why, bytes=source.size), None
 

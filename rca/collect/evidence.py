@@ -83,10 +83,11 @@ def _hypothesis(
 ) -> Hypothesis:
     cause = candidate.cause
     met = [found for found in candidate.found if found.answer.outcome == "met"]
-    silent = sorted(
-        (found for found in candidate.found if found.answer.outcome == "no_data"), key=lambda item: -item.rule.weight
-    )
     against = {rule.id for rule in cause.contradicts}
+    silent = sorted(
+        (found for found in candidate.found if found.answer.outcome == "no_data" and found.rule.id not in against),
+        key=lambda item: -item.rule.weight,
+    )
     rows = [(found.rule.id in against, _evidence(cause, found, events, facts, around=around)) for found in met]
     values = {name: value for found in candidate.found for name, value in found.answer.values.items()}
     return Hypothesis(
