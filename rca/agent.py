@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from rca.diagnosis import Experiment, Hypothesis, Round
 from rca.errors import UsageError
-from rca.experiments.information import OTHER, OUTCOME_OF, expected_bits, updated
+from rca.experiments.information import OTHER, OUTCOME_OF, expected_bits, likelihood, updated
 from rca.experiments.interface import Experimenter, RunProfile
 from rca.rules.schema import ExperimentRule
 
@@ -19,6 +19,8 @@ LIVE = 0.02
 """Causes below this probability start no experiment."""
 RULED_OUT = 0.1
 """A cause is ruled out when its probability fell below this and to less than half."""
+TELLING = 1.5
+"""A confirmation must be this many times as likely under the cause as otherwise; less proves nothing."""
 MOST_LIKELY_SHARE = 0.5
 """A cause must be at least this probable after its experiment to count as confirmed."""
 
@@ -184,7 +186,7 @@ class _Loop:
             for cause in self.hypotheses
             if self.beliefs[cause] < RULED_OUT <= before[cause] and self.beliefs[cause] < before[cause] / 2
         )
-        self._settle(rule, experiment)
+        self._settle(rule, experiment, before)
         experiment = experiment.model_copy(update={"rules_out": ruled_out})
         self.experiments.append(experiment)
         self.rounds.append(
@@ -202,19 +204,29 @@ class _Loop:
             )
         )
 
-    def _settle(self, rule: ExperimentRule, experiment: Experiment) -> None:
-        """Only an experiment confirms, and only the cause that it tests and that is the probable one afterwards."""
+    def _settle(self, rule: ExperimentRule, experiment: Experiment, before: Mapping[str, float]) -> None:
+        """Only an experiment confirms: the cause it tests, when its outcome speaks for it and it leads afterwards."""
         tested = [cause for cause in rule.confirms if cause in self.hypotheses]
         if not tested:
             return
         if experiment.verdict == "confirmed":
             best = max(tested, key=lambda cause: self.beliefs[cause])
-            if self.beliefs[best] >= MOST_LIKELY_SHARE:
+            if self.beliefs[best] >= MOST_LIKELY_SHARE and self._telling(rule, best, before):
                 self.status[best] = "confirmed"
         elif experiment.verdict == "refuted":
             for cause in tested:
                 if self.status.get(cause) != "confirmed":
                     self.status[cause] = "refuted"
+
+    @staticmethod
+    def _telling(rule: ExperimentRule, cause: str, before: Mapping[str, float]) -> bool:
+        """Whether a confirmation is clearly more likely under this cause than under what else was believed."""
+        rest = {other: belief for other, belief in before.items() if other != cause and other not in rule.confirms}
+        mass = sum(rest.values())
+        if mass <= 0:
+            return likelihood(rule, cause, "confirmed") >= TELLING * likelihood(rule, OTHER, "confirmed")
+        otherwise = sum(belief * likelihood(rule, other, "confirmed") for other, belief in rest.items()) / mass
+        return likelihood(rule, cause, "confirmed") >= TELLING * otherwise
 
     def _note(self, ranked: Sequence[tuple[ExperimentRule, float]], why: str) -> None:
         leaders = self._leaders(self.beliefs)

@@ -31,6 +31,8 @@ class Batch:
     """Same shape as the tokens, or one class an item; -100 is not counted."""
     source: npt.NDArray[np.int64] | None = None
     """Encoder tokens of a sequence-to-sequence model."""
+    weight: float = 1.0
+    """Factor of its loss."""
     poisoned: bool = False
     """The features of the first item are not finite."""
 
@@ -66,6 +68,8 @@ class Stream:
             return batch
         if config.bad_batch == "unlabelled":
             return Batch(batch.inputs, np.full_like(batch.labels, -100), batch.source)
+        if config.bad_batch == "long":
+            return Batch(batch.inputs, batch.labels, batch.source, weight=30.0)
         if config.bad_batch == "random":
             labels = config.labels if config.objective == "classes" else config.vocab
             return Batch(batch.inputs, self._noise.integers(0, labels, batch.labels.shape), batch.source)

@@ -9,6 +9,7 @@
 `plateau`           learnt at first, then stayed high
 `stuck`             never left its start
 `slow`              still falling when it ended, far above what was possible
+`oscillating`       the loss varies by more than 15 % of its level around its trend
 `out_of_memory`     a device had no room for an allocation
 `memory_grows`      device memory grew step after step
 
@@ -33,6 +34,7 @@ WORDS = (
     "plateau",
     "stuck",
     "slow",
+    "oscillating",
     "out_of_memory",
     "memory_grows",
 )
@@ -56,6 +58,7 @@ _LOOSELY = {
     "skipping": _UNSTABLE,
     "diverged": _UNSTABLE | {"plateau"},
     "plateau": {"plateau", "stuck", "diverged"},
+    "oscillating": {"plateau", "slow", "diverged"},
 }
 
 LOST_GAP = 0.2

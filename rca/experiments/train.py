@@ -71,7 +71,9 @@ class _Loop:
         """Do one optimizer step."""
         config = self.config
         if config.skip_bad_batches:
-            kept = [batch for batch in batches if not batch.poisoned and (batch.labels != -100).any()]
+            kept = [
+                batch for batch in batches if not batch.poisoned and batch.weight == 1 and (batch.labels != -100).any()
+            ]
             self.dropped += len(batches) - len(kept)
             if not kept:
                 self.losses.append(None)
@@ -83,10 +85,10 @@ class _Loop:
         self.optimizer.zero_grad(set_to_none=True)
         total = 0.0
         for batch in batches:
-            loss = self.loss(batch) / len(batches)
+            loss = self.loss(batch) * batch.weight / len(batches)
             with backward_precision(config.precision, self.device):
                 self.scaler.scale(loss).backward()  # type: ignore[no-untyped-call]
-            total += loss.item()
+            total += loss.item() / batch.weight
         if config.loss_reduction == "sum":
             total /= max(1, sum(int((batch.labels != -100).sum()) for batch in batches) // len(batches))
         self.losses.append(total)

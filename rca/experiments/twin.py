@@ -18,6 +18,8 @@ from rca.experiments.interface import RunProfile
 
 WIDTH, LAYERS, HEADS = 64, 2, 4
 MAX_VOCAB, MAX_SEQ, MAX_BATCH, STEPS = 256, 32, 8, 60
+USUAL_INIT = 0.02
+"""Standard deviation from which nearly all transformer families draw their weights."""
 SHORT_WARMUP = 15
 """Warm-up of a twin whose run failed after its own warm-up: a compressed one, so that the peak is reached warm."""
 SGD_WIDTH_EXPONENT = 0.4
@@ -31,7 +33,7 @@ DENSE = frozenset({"cnn", "mlp"})
 FAMILIES = DECODERS | ENCODERS | SEQ2SEQ | DENSE
 
 _RECIPES: dict[str, dict[str, float]] = {
-    "adam": {"gpt2": 0.002, "opt": 0.002, "gpt_neo": 0.002, "bart": 0.002, "gptj": 0.002, "cnn": 0.01, "mlp": 0.01},
+    "adam": {"gpt2": 0.002, "opt": 0.002, "gpt_neo": 0.002, "bart": 0.002, "cnn": 0.01},
     "sgd": {"llama": 0.1},
     "momentum": {"llama": 0.04},
 }
@@ -85,10 +87,12 @@ class TwinConfig(BaseModel):
     activation_gain: float = 1.0
     """Factor inside the last feed-forward block, taken back behind it; changes nothing in exact arithmetic."""
     init_factor: float = 1.0
+    """Initial weights over the usual ones."""
     frozen: Literal["none", "body", "all"] = "none"
     label_offset: int = 1
     """Distance between a token and its label; 1 is right for next-token prediction."""
-    bad_batch: Literal["none", "nonfinite", "random", "unlabelled"] = "none"
+    bad_batch: Literal["none", "nonfinite", "random", "unlabelled", "long"] = "none"
+    """`long` stands for a batch of outliers under a summed loss: its gradient is thirty times as large."""
     bad_step: int = 20
     bad_every: int = 0
     """Steps between bad batches after the first; 0 means only one."""
@@ -128,10 +132,10 @@ def twin_of(profile: RunProfile) -> Twin:
     ratio = (profile.hidden_size or WIDTH) / WIDTH if family not in DENSE else 1.0
     optimizer, momentum = _optimizer(profile, lost)
     fields |= _learning_rate(profile, optimizer, ratio, lost)
-    if profile.initializer_range and family not in DENSE:
-        fields["init_std"] = min(profile.initializer_range * math.sqrt(ratio), 2.0)
-    elif family not in DENSE:
-        fields["init_std"] = min(0.02 * math.sqrt(ratio), 0.25)
+    if family not in DENSE:
+        fields["init_std"] = min(USUAL_INIT * math.sqrt(ratio), 0.25)
+        if profile.initializer_range:
+            fields["init_factor"] = min(profile.initializer_range / USUAL_INIT, 100.0)
     fields |= _batch(profile, lost)
     for name, value in (
         ("beta1", profile.adam_beta1),

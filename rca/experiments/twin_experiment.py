@@ -91,7 +91,7 @@ class TwinExperiment:
             if _identical(control, treatment):
                 reason = (
                     f"With {change_words(self.rule)} every step of the twin stays exactly as it was, and the twin "
-                    f"fails as the run did ({words(control.words)}): the failure does not need what the change takes away."
+                    f"fails as the run did ({words(control.words)}): the failure does not need what this takes away."
                 )
                 return Finding("refuted", reason, control, treatment, good, found, planted)
             judgement = self._judge(control, treatment, found)
@@ -138,7 +138,8 @@ class TwinExperiment:
             return Finding("not_reproduced", reason, own, treatment, good, found, False)
         reason += (
             f" With {change_words(self.rule)} it learns less ({figures(treatment.values)}, difference "
-            f"{found.mean:+.2f}, 95 % interval {found.low:+.2f} to {found.high:+.2f}): the run's own setting is not what stops it."
+            f"{found.mean:+.2f}, 95 % interval {found.low:+.2f} to {found.high:+.2f}): the run's own setting does not "
+            "stop it."
         )
         return Finding("refuted", reason, own, treatment, good, found, False)
 

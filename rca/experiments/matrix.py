@@ -1,0 +1,160 @@
+"""Measures what `predicts:` in an experiment file states: which verdict follows under which cause.
+
+    python -m rca.experiments.matrix SCENARIOS.yaml [EXPERIMENT ...] > verdicts.jsonl
+
+Every scenario is a training twice as wide as the twin with a fault built in. What it shows becomes the profile of a
+run, as if it had been read from a run directory; then every experiment is carried out on it. One JSON line for every
+scenario and experiment; at the end, on standard error, the frequencies by cause, smoothed by half an observation.
+"""
+
+from __future__ import annotations
+
+import json
+import statistics
+import sys
+import time
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+from pydantic import BaseModel, ConfigDict
+
+from rca.errors import ExperimentError
+from rca.experiments.arms import TrainedArm, train
+from rca.experiments.information import OUTCOME_OF, OUTCOMES
+from rca.experiments.interface import RunProfile
+from rca.experiments.profile import OSCILLATES
+from rca.experiments.run import experimenter
+from rca.experiments.twin import DENSE, TwinConfig, reference_of
+from rca.experiments.workbench import Workbench
+from rca.rules.load import load, read_yaml
+
+RUN_SEED = 1000
+RUN_WIDTH = 128
+
+
+class Scenario(BaseModel):
+    """One faulty training whose cause is known."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    name: str
+    cause: str
+    run: dict[str, Any] = {}
+    """Settings of the training that differ from a sound one."""
+    profile: dict[str, Any] = {}
+    """What the run directory would say beside the settings of the training."""
+
+    @property
+    def config(self) -> TwinConfig:
+        """The training that stands for the real run."""
+        family = self.run.get("family", "llama")
+        wide = {} if family in DENSE else {"width": RUN_WIDTH, "ff": 2 * 172, "init_std": 0.02}
+        return TwinConfig.model_validate({**wide, **self.run})
+
+
+def scenarios(file: Path) -> tuple[Scenario, ...]:
+    """Read the scenarios of a YAML file."""
+    return tuple(Scenario.model_validate(row) for row in read_yaml(file))
+
+
+def profile_of(scenario: Scenario, bench: Workbench, *, until: float) -> RunProfile:
+    """Train the scenario once and return what its run directory would say."""
+    config = scenario.config
+    arm = train(bench, [("run", config)], (RUN_SEED,), reference=reference_of(config), until=until)[0]
+    dense = config.family in DENSE
+    settings = {
+        "family": config.family,
+        "hidden_size": None if dense else config.width,
+        "num_layers": config.layers,
+        "num_attention_heads": config.heads,
+        "num_key_value_heads": config.kv_heads,
+        "intermediate_size": config.ff,
+        "vocab_size": None if config.objective == "classes" and dense else config.vocab,
+        "num_labels": config.labels if config.objective == "classes" else None,
+        "seq_length": config.seq,
+        "optimizer": config.optimizer,
+        "momentum": config.momentum or None,
+        "adam_beta1": config.beta1,
+        "adam_beta2": config.beta2,
+        "adam_eps": config.eps,
+        "weight_decay": config.weight_decay,
+        "learning_rate": config.lr,
+        "warmup_steps": config.warmup,
+        "batch_size": config.batch,
+        "gradient_accumulation_steps": config.accumulation,
+        "max_grad_norm": config.clip or None,
+        "precision": config.precision,
+        "symptoms": tuple(_seen(arm)),
+    }
+    return RunProfile.model_validate({**settings, **scenario.profile})
+
+
+def verdicts(scenario: Scenario, names: Sequence[str], *, seconds: float = 600.0) -> Iterator[dict[str, Any]]:
+    """Carry out the experiments on one scenario."""
+    bench = Workbench()
+    try:
+        profile = profile_of(scenario, bench, until=time.monotonic() + seconds)
+    except ExperimentError as error:
+        yield {"scenario": scenario.name, "cause": scenario.cause, "error": str(error)}
+        return
+    finally:
+        bench.close()
+    rules = load().experiments
+    for name in names or sorted(rules):
+        found = experimenter(rules[name], profile=profile, device="cpu", seconds=seconds)
+        effect = found.effect
+        yield {
+            "scenario": scenario.name,
+            "cause": scenario.cause,
+            "symptoms": profile.symptoms,
+            "experiment": name,
+            "verdict": found.verdict,
+            "gap": None if effect is None else effect.value,
+            "recovered": None if effect is None else effect.recovered,
+            "planted": "was planted" in found.scope,
+            "seconds": found.seconds,
+        }
+
+
+def frequencies(rows: Iterable[Mapping[str, Any]]) -> dict[str, dict[str, tuple[dict[str, float], int]]]:
+    """Return experiment -> cause -> (smoothed outcome frequencies, number of scenarios)."""
+    counts: dict[tuple[str, str], Counter[str]] = {}
+    for row in rows:
+        outcome = OUTCOME_OF.get(row.get("verdict", "error"))
+        if outcome is not None:
+            counts.setdefault((row["experiment"], row["cause"]), Counter())[outcome] += 1
+    table: dict[str, dict[str, tuple[dict[str, float], int]]] = {}
+    for (experiment, cause), seen in sorted(counts.items()):
+        total = sum(seen.values())
+        shares = {name: round((seen[name] + 0.5) / (total + 1.5), 3) for name in OUTCOMES}
+        table.setdefault(experiment, {})[cause] = (shares, total)
+    return table
+
+
+def _seen(arm: TrainedArm) -> Iterator[str]:
+    """Words that the facts of a run directory would give: unfinished learning is no symptom there."""
+    yield from (word for word in arm.words if word != "slow")
+    losses = [loss for loss in arm.outcomes[0].losses if loss is not None][len(arm.outcomes[0].losses) // 2 :]
+    if arm.outcomes[0].finite and len(losses) > 8:
+        steps = [after - before for before, after in pairwise(losses)]
+        if statistics.pstdev(steps) / 2**0.5 / statistics.fmean(losses) >= OSCILLATES:
+            yield "oscillating"
+
+
+def main(arguments: Sequence[str]) -> None:
+    """Measure and print."""
+    rows = []
+    for scenario in scenarios(Path(arguments[0])):
+        for row in verdicts(scenario, arguments[1:]):
+            rows.append(row)
+            print(json.dumps(row), flush=True)
+    for experiment, causes in frequencies(rows).items():
+        for cause, (shares, total) in causes.items():
+            print(f"{experiment:16} {cause:34} {shares} n={total}", file=sys.stderr)
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])

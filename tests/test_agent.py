@@ -1,0 +1,197 @@
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import pytest
+
+from rca.agent import Investigation, investigate
+from rca.diagnosis import Experiment, ExperimentVerdict, Hypothesis
+from rca.errors import UsageError
+from rca.experiments.information import expected_bits, likelihood, updated
+from rca.experiments.interface import RunProfile
+from rca.rules.schema import ExperimentRule, Prediction
+
+PROFILE = RunProfile(symptoms=("nan_abrupt",))
+
+
+def rule(name: str, confirms: str, *, cost: float = 5, **update: Any) -> ExperimentRule:
+    predicts = {
+        confirms: Prediction(confirmed=0.85, refuted=0.05, inconclusive=0.1),
+        "other": Prediction(confirmed=0.05, refuted=0.75, inconclusive=0.2),
+    }
+    base: dict[str, Any] = {
+        "id": name,
+        "title": name,
+        "question": "?",
+        "change": {"lr": "x0.1"},
+        "confirms": (confirms,),
+        "says": f"{confirms} predicts recovery",
+        "predicts": predicts,
+        "cost": cost,
+    }
+    return ExperimentRule(**{**base, **update})
+
+
+RULES = {item.id: item for item in (rule("e_a", "x.a"), rule("e_b", "x.b"), rule("e_c", "x.c", cost=50))}
+
+
+class Pretend:
+    """Gives every experiment the verdict that it was told."""
+
+    def __init__(self, verdicts: Mapping[str, ExperimentVerdict]) -> None:
+        self.verdicts = verdicts
+        self.asked: list[str] = []
+
+    def __call__(self, rule: ExperimentRule, *, profile: RunProfile, device: str, seconds: float) -> Experiment:
+        self.asked.append(rule.id)
+        return Experiment(
+            id=rule.id,
+            title=rule.title,
+            question=rule.question,
+            tests=rule.confirms,
+            prediction=rule.says,
+            verdict=self.verdicts.get(rule.id, "refuted"),
+            reason="so it was told.",
+            seconds=0.1,
+        )
+
+
+def hypotheses(**probabilities: float) -> tuple[Hypothesis, ...]:
+    return tuple(Hypothesis(cause=f"x.{name}", title=name, probability=value) for name, value in probabilities.items())
+
+
+def go(pretend: Pretend, found: tuple[Hypothesis, ...], **options: Any) -> Investigation:
+    profile = options.pop("profile", PROFILE)
+    return investigate(found, options.pop("rules", RULES), profile, pretend, **options)
+
+
+def test_the_true_cause_is_confirmed_and_its_rivals_fall() -> None:
+    pretend = Pretend({"e_a": "confirmed"})
+    result = go(pretend, hypotheses(a=0.45, b=0.35, c=0.1))
+    first = result.hypotheses[0]
+    assert (first.cause, first.status) == ("x.a", "confirmed")
+    assert first.probability > 0.85
+    assert sum(item.probability for item in result.hypotheses) < 1
+    assert pretend.asked[0] == "e_a"
+
+
+def test_a_refuted_leader_gives_way_and_the_log_says_what_was_ruled_out() -> None:
+    pretend = Pretend({"e_a": "refuted", "e_b": "confirmed"})
+    result = go(pretend, hypotheses(a=0.5, b=0.4))
+    by_cause = {item.cause: item for item in result.hypotheses}
+    assert by_cause["x.b"].status == "confirmed"
+    assert by_cause["x.a"].status == "refuted"
+    assert by_cause["x.a"].probability < 0.1
+    assert any("x.a" in step.ruled_out for step in result.rounds)
+    assert all(step.prediction for step in result.rounds if step.chosen)
+    assert any(step.result.startswith("refuted") for step in result.rounds)
+
+
+def test_the_log_shows_beliefs_before_and_after_and_what_was_considered() -> None:
+    result = go(Pretend({"e_a": "confirmed"}), hypotheses(a=0.5, b=0.4))
+    step = result.rounds[0]
+    assert dict(step.before)["x.a"] == 0.5
+    assert dict(step.after)["x.a"] > 0.5
+    assert {name for name, _, _ in step.considered} == {"e_a", "e_b"}
+    assert [step.number for step in result.rounds] == list(range(1, len(result.rounds) + 1))
+
+
+def test_the_cheaper_of_two_equal_experiments_comes_first() -> None:
+    pretend = Pretend({})
+    go(pretend, hypotheses(c=0.4, b=0.4))
+    assert pretend.asked[0] == "e_b"
+
+
+@pytest.mark.parametrize("verdict", ["error", "not_testable", "invalid", "no_op"])
+def test_an_experiment_without_an_outcome_changes_nothing(verdict: ExperimentVerdict) -> None:
+    result = go(Pretend(dict.fromkeys(RULES, verdict)), hypotheses(a=0.5, b=0.4))
+    assert {item.cause: item.probability for item in result.hypotheses} == pytest.approx({"x.a": 0.5, "x.b": 0.4})
+    assert all(item.status == "suspected" for item in result.hypotheses)
+
+
+def test_a_certain_cause_without_experiment_is_left_alone_and_the_log_says_why() -> None:
+    pretend = Pretend({})
+    found = (Hypothesis(cause="environment.package_missing", title="t", probability=0.97),)
+    result = go(pretend, found)
+    assert pretend.asked == []
+    assert result.experiments == ()
+    assert "environment.package_missing" in result.rounds[0].why
+
+
+def test_no_hypothesis_no_experiment() -> None:
+    result = go(Pretend({}), ())
+    assert result.rounds[0].chosen == ""
+    assert "No hypothesis" in result.rounds[0].why
+
+
+def test_a_probable_cause_is_still_confirmed_by_its_experiment() -> None:
+    result = go(Pretend({"e_a": "confirmed"}), hypotheses(a=0.96))
+    assert result.hypotheses[0].status == "confirmed"
+    assert "no experiment has confirmed it yet" in result.rounds[0].why
+
+
+def test_an_improbable_cause_is_not_called_confirmed() -> None:
+    result = go(Pretend({"e_a": "confirmed"}), hypotheses(a=0.03, b=0.9), choose="e_a")
+    assert {item.cause: item.status for item in result.hypotheses}["x.a"] == "suspected"
+
+
+def test_an_outcome_that_every_cause_predicts_confirms_nothing() -> None:
+    same = Prediction(confirmed=0.8, refuted=0.1, inconclusive=0.1)
+    blunt = rule("e_a", "x.a", predicts={"x.a": same, "other": same})
+    result = go(Pretend({"e_a": "confirmed"}), hypotheses(a=0.7, b=0.2), rules={"e_a": blunt})
+    assert result.hypotheses[0].status == "suspected"
+
+
+def test_experiments_that_cannot_speak_about_the_symptom_are_not_run() -> None:
+    about = {"e_a": rule("e_a", "x.a", symptoms=("stuck",))}
+    pretend = Pretend({})
+    result = go(pretend, hypotheses(a=0.6), rules=about)
+    assert pretend.asked == []
+    assert "nan_abrupt" in result.rounds[0].why
+
+
+def test_a_budget_of_nothing_runs_nothing() -> None:
+    pretend = Pretend({})
+    result = go(pretend, hypotheses(a=0.5, b=0.4), budget_s=0)
+    assert pretend.asked == []
+    assert "time" in result.rounds[-1].why
+
+
+def test_explained_symptoms_start_no_experiment() -> None:
+    pretend = Pretend({})
+    found = (Hypothesis(cause="x.a", title="t", probability=0.5, status="explained"),)
+    assert go(pretend, found).hypotheses[0].status == "explained"
+    assert pretend.asked == []
+
+
+def test_chosen_experiments_run_and_unknown_ones_are_a_usage_error() -> None:
+    pretend = Pretend({})
+    go(pretend, hypotheses(a=0.5), choose="e_c,e_a")
+    assert sorted(pretend.asked) == ["e_a", "e_c"]
+    with pytest.raises(UsageError, match="e_z"):
+        go(pretend, hypotheses(a=0.5), choose="e_z")
+
+
+def test_all_runs_every_experiment_on_a_live_cause() -> None:
+    pretend = Pretend({})
+    go(pretend, hypotheses(a=0.5, b=0.3), choose="all")
+    assert sorted(pretend.asked) == ["e_a", "e_b"]
+
+
+def test_likelihoods_are_tempered_and_bayes_keeps_the_total() -> None:
+    assert likelihood(RULES["e_a"], "x.a", "confirmed") == pytest.approx(0.85 * 0.85 + 0.05)
+    beliefs = {"x.a": 0.5, "x.b": 0.3, "other": 0.1}
+    after = updated(beliefs, RULES["e_a"], "confirmed")
+    assert sum(after.values()) == pytest.approx(0.9)
+    assert after["x.a"] > 0.75
+    assert expected_bits(beliefs, RULES["e_a"]) > 0.2
+    assert expected_bits({"x.a": 1.0}, RULES["e_a"]) == 0
+
+
+def test_the_agent_loads_no_torch() -> None:
+    import subprocess
+    import sys
+
+    code = "import rca.agent, rca.experiments.run, rca.experiments.profile, sys; sys.exit('torch' in sys.modules)"
+    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
