@@ -42,6 +42,8 @@ MAX_COLUMNS = 512
 MAX_LABELS = 64
 """Different texts of one column that still count as a label (model name, split); more, or one a row, is free text."""
 _LABEL_CHARS = 80
+_LABEL_BLANKS = 5
+_MISSING = frozenset({"", "-", "n/a", "[n/a]", "none", "null", "[not supported]", "[unknown error]", "err!"})
 
 
 @dataclass(frozen=True)
@@ -66,7 +68,7 @@ def column_of(items: Sequence[Any] | pa.ChunkedArray) -> Column:
             return Column(np.asarray(cast.to_numpy(), dtype=float), present)
     numbers = [number(item) for item in items]
     texts = [
-        item.strip() if isinstance(item, str) and value is None else ""
+        item.strip() if isinstance(item, str) and value is None and item.strip().lower() not in _MISSING else ""
         for item, value in zip(items, numbers, strict=True)
     ]
     different = {text for text in texts if text}
@@ -83,7 +85,8 @@ def column_of(items: Sequence[Any] | pa.ChunkedArray) -> Column:
     values = np.fromiter((np.nan if value is None else value for value in numbers), dtype=float, count=len(numbers))
     labels: Sequence[str | None] | None = None
     repeated = len(different) <= max(1, sum(map(bool, texts)) // 2)
-    if different and repeated and len(different) <= MAX_LABELS and max(map(len, different)) <= _LABEL_CHARS:
+    short = all(len(text) <= _LABEL_CHARS and text.count(" ") <= _LABEL_BLANKS for text in different)
+    if different and repeated and short and len(different) <= MAX_LABELS:
         labels = [text or None for text in texts]
     return Column(values, present, labels, unit)
 
