@@ -42,6 +42,11 @@ def schema() -> dict[str, Any]:
     return document
 
 
+def schema_text() -> str:
+    """The schema as the committed file holds it."""
+    return json.dumps(schema(), indent=2, sort_keys=True, ensure_ascii=False) + "\n"
+
+
 def embedded(diagnosis: Diagnosis) -> str:
     """The JSON for inside a `<script>` element: no character that could end it."""
     document = json.loads(diagnosis.model_dump_json())

@@ -209,7 +209,7 @@ def _timeline(diagnosis: Diagnosis) -> list[str]:
     ]
     for entry in nearest(diagnosis.timeline, 30):
         cells = (
-            clock(entry.time),
+            escaped(clock(entry.time)),
             relative(entry.relative_s),
             "" if entry.rank is None else str(entry.rank),
             "" if entry.step is None else str(entry.step),
@@ -241,5 +241,5 @@ def _inputs(diagnosis: Diagnosis) -> list[str]:
         lines.append(
             f"- Read {code(source.path)} ({escaped(source.kind)}, {size(source.bytes)}, {source.events} events)"
         )
-    lines += ["", f"rca {escaped(diagnosis.rca_version)}, {moment(diagnosis.generated)} UTC"]
+    lines += ["", f"rca {escaped(diagnosis.rca_version)}, {escaped(moment(diagnosis.generated))} UTC"]
     return lines

@@ -50,7 +50,7 @@ class TextReport:
         )
         for line in rest:
             yield paint(line, "strong", on=self.colour)
-        sure = f"{percent(verdict.probability)}, {verdict.words}; " if verdict.status != "unknown" else ""
+        sure = f"{percent(verdict.probability)}, {one_line(verdict.words)}; " if verdict.status != "unknown" else ""
         standing = say("status." + verdict.status).lower() if sure else say("answer.undecided")
         yield paint(f"   {sure}{standing}", "quiet", on=self.colour)
 
@@ -117,8 +117,12 @@ class TextReport:
         closing = reading_summary(diagnosis)
         if diagnosis.warnings:
             closing += f", {count(len(diagnosis.warnings), 'warning')}"
-        if plan.lead:
-            closing += f".   more: rca explain {plan.lead.hypothesis.cause}"
+        more = f"more: rca explain {plan.lead.hypothesis.cause}" if plan.lead else ""
+        if more and len(closing) + len(more) + 4 > self.width:
+            yield paint(closing, "quiet", on=self.colour)
+            closing = more
+        elif more:
+            closing += f".   {more}"
         yield paint(closing, "quiet", on=self.colour)
 
     def _note(self, label: str, text: str) -> Iterator[str]:

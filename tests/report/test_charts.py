@@ -1,0 +1,160 @@
+from __future__ import annotations
+
+import math
+import re
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from rca.diagnosis import Arm, Breakdown, Diagnosis, Series
+from rca.report.chart_engine import ENGINE, ChartEngine
+from rca.report.chart_specs.arms import arms_spec
+from rca.report.chart_specs.curves import COLOURS, Line, Panel, curves_spec, downsample, gaps
+from rca.report.chart_specs.ranks import ranks_spec
+from rca.report.chart_specs.steps import steps_spec
+from rca.report.charts import figures
+from rca.report.html import TEMPLATES, HtmlReport
+
+from .page import Page
+from .samples import every, lr_too_high, oom_on_many_ranks
+
+VALUES = st.floats(allow_nan=True, allow_infinity=True, width=32)
+
+
+@given(st.lists(VALUES, max_size=400), st.integers(2, 60))
+def test_downsampling_keeps_extremes_ends_and_gaps(values: list[float], buckets: int) -> None:
+    points = [(float(step), value) for step, value in enumerate(values)]
+    kept = downsample(points, buckets)
+    finite = [value for _, value in points if math.isfinite(value)]
+    assert {step for step, _ in kept} <= {step for step, _ in points}
+    assert [step for step, _ in kept] == sorted(step for step, _ in kept)
+    assert len([v for _, v in kept if math.isfinite(v)]) <= max(2 * buckets + 2, 1)
+    if points:
+        assert kept[0][0] == 0
+        assert kept[-1][0] == points[-1][0]
+        assert [(a, b, t) for a, b, t in gaps(kept)] == _merged_gaps(points)
+    if finite:
+        shown = [value for _, value in kept if math.isfinite(value)]
+        assert (min(shown), max(shown)) == (min(finite), max(finite))
+
+
+def _merged_gaps(points: list[tuple[float, float]]) -> list[tuple[float, float, str]]:
+    return gaps(points)
+
+
+def test_gaps_name_what_is_missing() -> None:
+    nan, inf = math.nan, math.inf
+    points = [(0, 1.0), (1, nan), (2, nan), (3, inf), (4, 2.0), (5, -inf)]
+    assert gaps(points) == [(1, 2, "NaN"), (3, 3, "Inf"), (5, 5, "Inf")]
+
+
+def test_curves_mark_failure_evidence_and_gaps() -> None:
+    panel = Panel("Loss", (Line("loss", [(0, 1.0), (1, 2.0), (2, math.nan), (3, math.nan)]),))
+    spec = curves_spec([panel], x_title="step", failure=2, evidence=[1.0])
+    layers = spec["vconcat"][0]["layer"]
+    marks = [layer["mark"]["type"] for layer in layers]
+    assert marks.count("rule") == 2
+    assert "rect" in marks
+    (line,) = [layer for layer in layers if layer["mark"]["type"] == "line"]
+    assert [row["y"] for row in line["data"]["values"]] == [1.0, 2.0, None, None]
+
+
+@pytest.mark.parametrize(
+    ("values", "scale"),
+    [([1.0, 2.0], None), ([0.01, 100.0], "log"), ([0.0, 1000.0], None), ([-1.0, 1000.0], None)],
+)
+def test_log_axis_where_the_range_asks_for_it(values: list[float], scale: str | None) -> None:
+    spec = curves_spec([Panel("x", (Line("x", list(enumerate(values))),))], x_title="step")
+    (line,) = [layer for layer in spec["vconcat"][0]["layer"] if layer["mark"]["type"] == "line"]
+    assert line["encoding"]["y"]["scale"].get("type") == scale
+
+
+def test_every_figure_of_the_samples_is_drawn(sample: Diagnosis) -> None:
+    for figure in figures(sample).values():
+        assert figure.svg is not None, figure.key
+        assert figure.title
+        svg = str(figure.svg)
+        assert "style=" not in svg
+        assert "http" not in svg.replace('xmlns="http://www.w3.org/2000/svg"', "")
+        colours = set(re.findall(r'(?:fill|stroke)="([^"]+)"', svg)) - {"none", "transparent"}
+        assert colours <= COLOURS, colours - COLOURS
+        assert len(svg) < 80_000
+
+
+def test_every_chart_colour_has_a_dark_counterpart() -> None:
+    style = (TEMPLATES / "style.css").read_text(encoding="utf-8")
+    assert {colour for colour in COLOURS if f'"{colour}"' not in style} == set()
+
+
+def test_curves_of_many_ranks_are_limited_and_say_so() -> None:
+    figure = figures(oom_on_many_ranks())["curves"]
+    assert [row[0] for row in figure.rows][:2] == ["rank 3", "rank 0"]
+    assert len(figure.rows) == 8
+    assert figure.note == "2 more series are in the JSON report."
+
+
+def test_experiments_without_curves_show_one_mark_a_seed() -> None:
+    arms = [Arm(name="control", seeds=(0, 1), values=(1.0, 2.0)), Arm(name="treatment", seeds=(0,), values=(0.5,))]
+    spec = arms_spec(arms, metric="g")
+    assert spec is not None
+    assert spec["mark"]["type"] == "point"
+    assert arms_spec([Arm(name="control")], metric="g") is None
+
+
+def test_ranks_need_two_ranks_and_times() -> None:
+    assert ranks_spec(lr_too_high().timeline) is None
+    spec = ranks_spec(oom_on_many_ranks().timeline)
+    assert spec is not None
+    assert {row["r"] for row in spec["layer"][1]["data"]["values"]} == set(range(8))
+
+
+def test_step_shares_are_sorted() -> None:
+    spec = steps_spec(Breakdown(source="t", step_us=1000, shares=(("a", 0.2), ("b", 0.8))))
+    assert [row["c"] for row in spec["data"]["values"]] == ["b", "a"]
+    assert spec["data"]["values"][0]["t"] == "80%  0.8 ms"
+
+
+@pytest.mark.parametrize(
+    "points",
+    [
+        (),
+        ((0.0, math.nan),),
+        ((0.0, 1.0),),
+        ((math.nan, 1.0),),
+        ((0.0, 1e308), (1.0, -1e308)),
+        ((5.0, 0.0), (5.0, 0.0)),
+    ],
+)
+def test_odd_series_never_break_a_page(points: tuple[tuple[float, float], ...]) -> None:
+    diagnosis = lr_too_high().model_copy(update={"series": (Series(name="x", label="", points=points),)})
+    Page(HtmlReport().render(diagnosis))
+
+
+def test_a_chart_that_cannot_be_drawn_is_left_out_with_a_note() -> None:
+    assert ENGINE.draw([{"mark": "no such mark"}, steps_spec(lr_too_high().breakdowns[0])])[0] is None
+    dead = ChartEngine(timeout_s=0.0)
+    found = figures(lr_too_high(), engine=dead)
+    assert all(figure.svg is None and "could not be drawn" in figure.note for figure in found.values())
+    assert found["curves"].rows
+    dead.close()
+
+
+def test_the_engine_starts_again_after_its_child_died() -> None:
+    engine = ChartEngine()
+    spec = steps_spec(lr_too_high().breakdowns[0])
+    engine.start()
+    assert engine._child is not None
+    engine._child.kill()
+    engine._child.wait()
+    assert engine.draw([spec])[0]
+    engine.close()
+    assert engine.draw([spec])[0]
+    engine.close()
+
+
+def test_pages_without_charts_still_read(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(ENGINE, "draw", lambda specs: [None] * len(specs))
+    for diagnosis in every().values():
+        page = Page(HtmlReport().render(diagnosis))
+        assert not page.all("svg", role="img")

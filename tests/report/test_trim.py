@@ -1,0 +1,74 @@
+from __future__ import annotations
+
+from rca.diagnosis import Diagnosis, Series, SourceRecord, TimelineEntry
+from rca.report.html import HtmlReport
+from rca.report.trim import GOAL, LIMIT, fit_to, nearest
+
+from .page import Page
+from .samples import lr_too_high
+
+
+def entries(count: int, *, failing: int | None = None) -> tuple[TimelineEntry, ...]:
+    return tuple(
+        TimelineEntry(
+            id=f"e{n}",
+            kind="log",
+            name="x",
+            source="a.log",
+            line=n,
+            text="x" * 300,
+            role="initiating" if n == failing else None,
+        )
+        for n in range(count)
+    )
+
+
+def test_small_reports_are_not_touched() -> None:
+    seen: list[Diagnosis] = []
+
+    def page(diagnosis: Diagnosis) -> str:
+        seen.append(diagnosis)
+        return "small"
+
+    assert fit_to(lr_too_high(), page) == "small"
+    assert seen == [lr_too_high()] or seen[0] is not None
+    assert len(seen) == 1
+    assert seen[0].warnings == lr_too_high().warnings
+
+
+def test_large_reports_shrink_and_say_so() -> None:
+    large = lr_too_high().model_copy(update={"timeline": entries(30_000, failing=20_000)})
+    html = HtmlReport().render(large)
+    assert len(html.encode()) <= GOAL
+    page = Page(html)
+    assert "shortened" in "".join(page.all("section", id="inputs")[0].text)
+    assert page.all("tr", id="tl-e20000")
+
+
+def test_nothing_is_too_large_in_the_end() -> None:
+    diagnosis = lr_too_high()
+    lead = diagnosis.hypotheses[0]
+    evidence = tuple(
+        e.model_copy(update={"id": f"{e.id}-{n}", "says": "s" * 20_000}) for n in range(300) for e in lead.evidence_for
+    )
+    huge = diagnosis.model_copy(
+        update={
+            "hypotheses": (lead.model_copy(update={"evidence_for": evidence}),) * 30,
+            "sources": tuple(SourceRecord(path="p" * 4_000, warnings=("w" * 4_000,) * 5) for _ in range(2_000)),
+            "series": tuple(Series(name=f"m{n}", label="m" * 3_000, points=((0.0, 1.0),) * 2_000) for n in range(200)),
+            "warnings": ("w" * 100_000,) * 100,
+        }
+    )
+    html = HtmlReport().render(huge)
+    assert len(html.encode()) < LIMIT
+    assert "shortened" in html
+    Page(html)
+
+
+def test_nearest_keeps_more_before_the_failure_than_after() -> None:
+    kept = nearest(entries(1_000, failing=500), 100)
+    assert len(kept) == 100
+    before = [e for e in kept if (e.line or 0) < 500]
+    assert len(before) == 75
+    assert nearest(entries(1_000), 10)[-1].line == 999
+    assert len(nearest(entries(5), 10)) == 5
