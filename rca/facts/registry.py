@@ -32,9 +32,14 @@ from rca.facts import (
     non_finite,
     oom,
     plateau,
+    profiler_table,
+    ranks,
     run,
     samples,
     spikes,
+    telemetry,
+    throughput,
+    trace,
 )
 from rca.facts.interface import Fact, FactFunction, Facts
 
@@ -62,6 +67,11 @@ MODULES = (
     inference,
     lengths,
     samples,
+    throughput,
+    ranks,
+    telemetry,
+    trace,
+    profiler_table,
 )
 
 ALL: tuple[FactFunction, ...] = tuple(function for module in MODULES for function in module.FACTS)

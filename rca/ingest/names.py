@@ -29,6 +29,8 @@ _METRICS: dict[str, tuple[str, ...]] = {
         "train/lm-loss",
         "sft_loss",
         "ce_loss",
+        "train/samples/train_loss",
+        "lm-loss-training/lm loss",
     ),
     "eval_loss": (
         "eval_loss",
@@ -67,6 +69,7 @@ _METRICS: dict[str, tuple[str, ...]] = {
         "grad_2.0_norm_total",
         "grad_norm/total",
         "|g|",
+        "grad-norm/grad-norm",
     ),
     "learning_rate": (
         "learning_rate",
@@ -83,8 +86,21 @@ _METRICS: dict[str, tuple[str, ...]] = {
         "lr_group_0",
         "lr-adamw/pg1",
         "optim/lr",
+        "learning-rate",
+        "learning-rate/learning-rate",
+        "train/samples/lr",
     ),
-    "loss_scale": ("loss_scale", "loss scale", "scale", "amp_scale", "grad_scale", "scaler", "loss-scale"),
+    "loss_scale": (
+        "loss_scale",
+        "loss scale",
+        "scale",
+        "amp_scale",
+        "grad_scale",
+        "scaler",
+        "loss-scale",
+        "loss-scale/loss-scale",
+        "train/samples/loss_scale",
+    ),
     "step_time": (
         "step_time",
         "iter_time",
@@ -103,6 +119,7 @@ _METRICS: dict[str, tuple[str, ...]] = {
         "step_time_s",
         "step_ms",
         "dt",
+        "iteration-time/iteration-time",
     ),
     "data_time": (
         "data_time",

@@ -17,7 +17,7 @@ from rca.events import EventBuilder
 from rca.ingest.content import open_content
 from rca.ingest.interface import IngestContext, Ingested, Source
 from rca.ingest.metric_units import in_common_unit, meaning
-from rca.ingest.names import canonical_config
+from rca.ingest.names import METRIC_NAMES, canonical_config, canonical_metric
 from rca.ingest.structured import flatten
 from rca.ingest.tensorboard_scalars import Scalars, decode_scalars
 from rca.ingest.tensorboard_tensors import scalar_of, texts_of
@@ -31,6 +31,7 @@ _MAX_TEXTS = 500
 _LATEST = 4.1e9
 """Seconds; a wall time after the year 2099 or before 1970 is no wall time."""
 _HPARAMS = "_hparams_/session_start_info"
+_EVALUATION = frozenset({"validation", "valid", "val", "eval", "evaluation", "test", "dev"})
 _OTHER_KINDS = {"histo": "histogram", "image": "image", "audio": "audio clip"}
 _TABLE_ROW = re.compile(r"\|([^|\n]{1,80})\|([^|\n]{0,400})\|")
 
@@ -154,7 +155,7 @@ class _Reading:
         """Add all events; return the first and last wall time in microseconds."""
         index, wall, step, code, value, tags = self._joined()
         times = _micros(wall)
-        names = _names(tags, code)
+        names = _names(tags, code, evaluated=_evaluates(out.source))
         for position, tag in enumerate(tags):
             where = np.flatnonzero(code == position)
             as_named = meaning(tag)
@@ -226,7 +227,12 @@ def _message(kind: Any, data: bytes) -> Any:
         return None
 
 
-def _names(tags: list[str], code: np.ndarray) -> dict[str, str]:
+def _evaluates(path: str) -> bool:
+    """Say whether a writer named its folder after evaluation (Keras: `train/` and `validation/`, both `epoch_loss`)."""
+    return not _EVALUATION.isdisjoint(path.lower().split("/")[:-1])
+
+
+def _names(tags: list[str], code: np.ndarray, *, evaluated: bool) -> dict[str, str]:
     """Name each tag's metric; of several tags with one common name the one with the most points has it.
 
     Two curves under one name would be read as one curve that jumps.
@@ -236,7 +242,11 @@ def _names(tags: list[str], code: np.ndarray) -> dict[str, str]:
     names: dict[str, str] = {}
     for _, tag in sorted(zip(counts, tags, strict=True), key=lambda item: (-item[0], item[1])):
         raw = tag.strip().lower()
-        choices = (meaning(tag).name, raw, *(f"{raw}#{number}" for number in range(2, len(tags) + 2)))
+        common = canonical_metric(raw.removeprefix("epoch_"))
+        common = common if common in METRIC_NAMES else meaning(tag).name
+        if evaluated and f"eval_{common}" in METRIC_NAMES:
+            common = f"eval_{common}"
+        choices = (common, raw, *(f"{raw}#{number}" for number in range(2, len(tags) + 2)))
         names[tag] = next(name for name in choices if name not in taken)
         taken.add(names[tag])
     return names

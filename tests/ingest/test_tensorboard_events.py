@@ -202,6 +202,25 @@ def test_two_tags_with_one_common_name_stay_two_curves(tmp_path: Path) -> None:
     assert names == {("loss", 1.0), ("loss#2", 2.0)}
 
 
+@pytest.mark.parametrize(
+    ("folder", "tag", "name"),
+    [
+        ("train", "epoch_loss", "loss"),
+        ("validation", "epoch_loss", "eval_loss"),
+        ("tb/val", "loss", "eval_loss"),
+        ("tb/val", "learning_rate", "learning_rate"),
+        ("logs", "Train/Samples/train_loss", "loss"),
+        ("logs", "learning-rate", "learning_rate"),
+        ("logs", "my/own", "my/own"),
+    ],
+)
+def test_names_of_writers(tmp_path: Path, folder: str, tag: str, name: str) -> None:
+    file = tmp_path / "events.out.tfevents.1"
+    file.write_bytes(framed(scalar(tag, 1.0, 1)))
+    found = READER.read(Source(f"{folder}/{file.name}", file, 1), IngestContext())
+    assert rows(found)[0]["name"] == name
+
+
 def test_times_and_memory_come_in_common_units(tmp_path: Path) -> None:
     found = read_bytes(tmp_path, framed(scalar("step_ms", 250.0, 1), scalar("memory_allocated", 2.0 * 1024**3, 1)))
     values = {row["name"]: (row["value"], row["unit"]) for row in rows(found)}
