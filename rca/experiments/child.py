@@ -1,6 +1,6 @@
 """The child process: a fork server that imports torch once and runs every job in a process of its own.
 
-    python -m rca.experiments.child [--no-transformers]
+    python -m rca.experiments.child
 
 Reads one JSON document a line from standard input, writes one a line to standard output:
 
@@ -18,7 +18,6 @@ import os
 import resource
 import selectors
 import signal
-import sys
 import time
 from contextlib import suppress
 from dataclasses import dataclass
@@ -84,15 +83,20 @@ def _preload() -> None:
     import rca.experiments.train  # noqa: F401
 
     torch.set_num_threads(1)
-    if "--no-transformers" not in sys.argv:
-        from transformers import (  # noqa: F401
-            AutoModelForCausalLM,
-            AutoModelForSeq2SeqLM,
-            AutoModelForSequenceClassification,
-        )
+
+
+def _preload_transformers() -> None:
+    """Import what transformer jobs need, once, when the first of them comes: it takes twice as long as torch."""
+    from transformers import (  # noqa: F401
+        AutoModelForCausalLM,
+        AutoModelForSeq2SeqLM,
+        AutoModelForSequenceClassification,
+    )
 
 
 def _start(request: dict[str, Any]) -> _Job:
+    if request["transformers"]:
+        _preload_transformers()
     reader, writer = os.pipe()
     pid = os.fork()
     if pid == 0:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Iterator, Mapping
 from typing import Any, Literal, Protocol
 
@@ -15,28 +16,18 @@ from rca.experiments.symptoms import MIN_SKIPS
 _FAMILIES = (
     *("gpt_neox", "gpt_neo", "gptj", "gpt2", "distilbert", "roberta", "electra", "bert", "bart"),
     *("mistral", "mixtral", "llama", "qwen3", "qwen2", "starcoder2", "stablelm", "falcon", "bloom"),
-    *("gemma", "olmo", "phi", "opt", "t5"),
+    *("gemma", "olmo"),
 )
 """Longer names first where one contains the other."""
-_IMAGE_NETS = (
-    "resnet",
-    "vgg",
-    "densenet",
-    "efficientnet",
-    "mobilenet",
-    "convnext",
-    "cnn",
-    "unet",
-    "yolo",
-    "vit",
-    "swin",
-)
+_IMAGE_NETS = ("resnet", "vgg", "densenet", "efficientnet", "mobilenet", "convnext", "cnn", "unet", "yolo", "resnext")
 _LOW = {"fp16", "float16", "half", "16", "16-mixed", "16-true", "torch.float16", "o1", "o2"}
 _BRAIN = {"bf16", "bfloat16", "bf16-mixed", "bf16-true", "torch.bfloat16"}
 _PRETRAINED = 0.6
 """A first loss below this share of the chance loss: the weights had been trained."""
 OSCILLATES = 0.15
 """Spread of the loss around its trend, over its level: 0.19 at a batch of one, 0.09 at four, 0.03 at sixteen (twin)."""
+ABOVE_START = 1.5
+"""A training that ends this many times above its first loss has diverged, whatever its shape."""
 _GIB = 2**30
 
 
@@ -175,13 +166,13 @@ def _symptoms(read: _Reader) -> Iterator[str]:
     nan = _kind_of_nan(read)
     if nan:
         yield nan
-    elif read.fact("loss.diverged") is True:
+    elif read.fact("loss.diverged") is True or _ends_above_start(read):
         yield "diverged"
     elif read.fact("loss.plateau") is True:
         yield "stuck"
     elif read.fact("loss.plateau_late") is True:
         yield "plateau"
-    if not nan and (read.fact_number("loss.oscillation") or 0.0) >= OSCILLATES:
+    if not nan and _oscillates(read):
         yield "oscillating"
 
 
@@ -196,6 +187,17 @@ def _kind_of_nan(read: _Reader) -> str:
     if (growth is not None and growth >= 2) or read.fact("grad_norm.rising") is True:
         return "nan_after_growth"
     return "nan_abrupt"
+
+
+def _ends_above_start(read: _Reader) -> bool:
+    first, last, points = (read.fact_number(f"loss.{name}") for name in ("first", "last", "points"))
+    return first is not None and last is not None and first > 0 and last >= ABOVE_START * first and (points or 0) >= 10
+
+
+def _oscillates(read: _Reader) -> bool:
+    """Relative to a loss near zero every noise is large: that is not meant."""
+    spread, gained = read.fact_number("loss.oscillation"), read.fact_number("loss.improvement")
+    return spread is not None and spread >= OSCILLATES and (gained is None or gained < 0.9)
 
 
 def _symptom_step(read: _Reader) -> int | None:
@@ -241,22 +243,31 @@ def _warmup(read: _Reader) -> int | None:
 
 
 def _family(read: _Reader) -> str | None:
-    names = [read.text("model_type"), read.text("architectures"), read.text("model_name_or_path"), read.text("model")]
-    names += [read.text(key) for key in ("model_name", "arch", "backbone", "base_model")]
+    keys = ("model_type", "architectures", "model_name_or_path", "model", "model_name", "backbone", "base_model")
+    names = [name for name in map(read.text, keys) if name]
     for name in names:
-        lowered = (name or "").lower().replace("-", "").replace("_", "")
-        for family in _FAMILIES:
-            if family.replace("_", "") in lowered:
-                return "mistral" if family == "mixtral" else family
-        if any(net in lowered for net in _IMAGE_NETS):
-            return "cnn"
+        found = _family_in(name[:200].lower())
+        if found:
+            return found
     if read.whole("vocab_size"):
         return None
     if any(read.raw(key) is not None for key in ("image_size", "img_size", "in_channels", "in_chans")):
         return "cnn"
     if any(read.raw(key) is not None for key in ("features", "num_features", "n_features", "in_features", "input_dim")):
         return "mlp"
-    return names[0].lower() if names[0] else None
+    return names[0][:40].lower() if names else None
+
+
+def _family_in(name: str) -> str | None:
+    """Return the family that a model's name or class names; short names count only where a word begins."""
+    if any(net in name for net in _IMAGE_NETS) or re.search(r"(?<![a-z])(vit|swin)(?![a-hj-z])", name):
+        return "cnn"
+    bare = name.replace("-", "").replace("_", "")
+    for family in _FAMILIES:
+        if family.replace("_", "") in bare:
+            return "mistral" if family == "mixtral" else family
+    short = re.search(r"(?<![a-z])(t5|mt5|phi|opt)(?=[^a-z]|$|for|model)", name)
+    return short[1].replace("mt5", "t5") if short else None
 
 
 def _precision(read: _Reader) -> Literal["fp32", "fp16", "bf16"] | None:

@@ -37,6 +37,9 @@ class Task:
     cpu_seconds: float = 60.0
     memory_bytes: int = MEMORY_BYTES
 
+    transformers: bool = True
+    """Whether it builds a model of transformers."""
+
     @property
     def key(self) -> str:
         """What makes two tasks the same."""
@@ -125,6 +128,7 @@ class Workbench:
             "id": self._next,
             "task": task.kind,
             "payload": task.payload,
+            "transformers": task.transformers,
             "memory_bytes": task.memory_bytes if on_cpu else 0,
             "cpu_seconds": task.cpu_seconds,
             "wall_seconds": max(1.0, min(left, 5 * task.cpu_seconds + 20)),
