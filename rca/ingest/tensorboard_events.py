@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import io
-import json
-import re
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -17,23 +15,20 @@ from rca.events import EventBuilder
 from rca.ingest.content import open_content
 from rca.ingest.interface import IngestContext, Ingested, Source
 from rca.ingest.metric_units import in_common_unit, meaning
-from rca.ingest.names import METRIC_NAMES, canonical_config, canonical_metric
-from rca.ingest.structured import flatten
+from rca.ingest.names import METRIC_NAMES, canonical_metric
 from rca.ingest.tensorboard_scalars import Scalars, decode_scalars
+from rca.ingest.tensorboard_settings import HPARAMS, add_settings, hyper_parameters, message_of, settings_in
 from rca.ingest.tensorboard_tensors import scalar_of, texts_of
 from rca.ingest.tfrecord import HEADER, Block, Damage, payload_agrees, read_blocks, starts_with_record
 
 TEXT = "tensorboard.text"
 """Name of the log events that hold text summaries; `attrs["tag"]` is their tag."""
 
-_MAX_SETTINGS = 2000
 _MAX_TEXTS = 500
 _LATEST = 4.1e9
 """Seconds; a wall time after the year 2099 or before 1970 is no wall time."""
-_HPARAMS = "_hparams_/session_start_info"
 _EVALUATION = frozenset({"validation", "valid", "val", "eval", "evaluation", "test", "dev"})
 _OTHER_KINDS = {"histo": "histogram", "image": "image", "audio": "audio clip"}
-_TABLE_ROW = re.compile(r"\|([^|\n]{1,80})\|([^|\n]{0,400})\|")
 
 
 class TensorBoardIngestor:
@@ -104,7 +99,7 @@ class _Reading:
     def _event(self, record: int, payload: bytes) -> None:
         from tensorboard.compat.proto.event_pb2 import Event
 
-        event = _message(Event, payload)
+        event = message_of(Event, payload)
         if event is None:
             self.left_out["record that is no event"] += 1
             return
@@ -121,7 +116,8 @@ class _Reading:
         plugin = value.metadata.plugin_data.plugin_name or self.plugins.get(tag, "")
         self.plugins.setdefault(tag, plugin)
         if plugin == "hparams":
-            self._hparams(record, wall_time, tag, value.metadata.plugin_data.content)
+            if tag == HPARAMS and (named := hyper_parameters(value.metadata.plugin_data.content)):
+                self.settings.append((record, wall_time, named))
         elif kind == "simple_value":
             self.rest.append((record, wall_time, step, tag, value.simple_value))
         elif kind in _OTHER_KINDS:
@@ -138,18 +134,9 @@ class _Reading:
             self.cut_texts += 1
             return
         self.texts.append((record, wall_time, step, tag, text))
-        settings = _settings_in(text)
+        settings = settings_in(text)
         if settings:
             self.settings.append((record, wall_time, settings))
-
-    def _hparams(self, record: int, wall_time: float, tag: str, content: bytes) -> None:
-        from tensorboard.plugins.hparams.plugin_data_pb2 import HParamsPluginData
-
-        data = _message(HParamsPluginData, content) if tag == _HPARAMS else None
-        if data is None:
-            return
-        named = {key: _plain(item) for key, item in data.session_start_info.hparams.items()}
-        self.settings.append((record, wall_time, named))
 
     def write(self, out: EventBuilder) -> tuple[int | None, int | None]:
         """Add all events; return the first and last wall time in microseconds."""
@@ -177,7 +164,7 @@ class _Reading:
                 attrs={"tag": tag},
             )  # fmt: skip
         for record, wall_time, settings in self.settings:
-            _add_settings(out, settings, line=record, time=_micro(wall_time))
+            add_settings(out, settings, line=record, time=_micro(wall_time))
         seen = times[times >= 0]
         return (int(seen.min()), int(seen.max())) if len(seen) else (None, None)
 
@@ -217,16 +204,6 @@ class _Reading:
             yield f"{self.cut_texts:,} text summaries after the first {_MAX_TEXTS} were left out."
 
 
-def _message(kind: Any, data: bytes) -> Any:
-    """Decode a protobuf message, or return None where the bytes are none."""
-    from google.protobuf.message import DecodeError  # type: ignore[import-untyped]
-
-    try:
-        return kind.FromString(data)
-    except DecodeError:
-        return None
-
-
 def _evaluates(path: str) -> bool:
     """Say whether a writer named its folder after evaluation (Keras: `train/` and `validation/`, both `epoch_loss`)."""
     return not _EVALUATION.isdisjoint(path.lower().split("/")[:-1])
@@ -261,52 +238,3 @@ def _micros(wall: np.ndarray) -> np.ndarray:
 def _micro(wall: float) -> int | None:
     micros = int(_micros(np.array([wall]))[0])
     return micros if micros >= 0 else None
-
-
-def _plain(value: Any) -> Any:
-    """Return a protobuf struct value as a JSON value."""
-    kind = value.WhichOneof("kind")
-    if kind in {"number_value", "string_value", "bool_value"}:
-        return getattr(value, kind)
-    if kind == "list_value":
-        return [_plain(item) for item in value.list_value.values]
-    return None
-
-
-def _settings_in(text: str) -> dict[str, Any]:
-    """Return the settings a text summary holds: a JSON object (transformers writes one) or a two-column table."""
-    stripped = text.strip()
-    if stripped.startswith("{"):
-        try:
-            found = json.loads(stripped)
-        except (ValueError, RecursionError):
-            return {}
-        return found if isinstance(found, dict) else {}
-    if not stripped.startswith("|"):
-        return {}
-    rows = [_TABLE_ROW.fullmatch(line.strip()) for line in stripped.splitlines()[:_MAX_SETTINGS]]
-    pairs = [(row[1].strip(), row[2].strip()) for row in rows if row]
-    return {key: value for key, value in pairs[1:] if key.strip("-: ")}
-
-
-def _number(value: Any) -> float | None:
-    if not isinstance(value, (bool, int, float, str)) or (isinstance(value, str) and len(value) > 40):
-        return None
-    try:
-        return float(value)
-    except (ValueError, OverflowError):
-        return None
-
-
-def _add_settings(out: EventBuilder, settings: Mapping[str, Any], *, line: int, time: int | None) -> None:
-    for key, value in flatten(settings, limit=_MAX_SETTINGS):
-        known = _number(value)
-        out.add(
-            kind="config",
-            name=canonical_config(key),
-            line=line,
-            time=time,
-            value=known,
-            text=value if isinstance(value, str) else json.dumps(value, default=str),
-            attrs={"key": key, "value": value},
-        )
