@@ -113,7 +113,8 @@ def _from_times(events: EventTable) -> StepTimes | None:
     for key in keys:
         counts[key] = counts.get(key, 0) + 1
     best = max(counts, key=lambda key: counts[key])
-    picked = np.array([key == best for key in keys])
+    picked = np.flatnonzero([key == best for key in keys])
+    picked = picked[np.argsort(rows["line"].fill_null(0).to_numpy()[picked], kind="stable")]
     time = rows["time"].cast(pa.int64()).to_numpy()[picked] / 1e6
     step = rows["step"].to_numpy()[picked].astype(float)
     ids = rows["event_id"].to_numpy()[picked]
