@@ -26,6 +26,9 @@ _COMPONENTS = {
     "scheduler": "lr_scheduler",
     "lr_scheduler": "lr_scheduler",
 }
+_BIT_SWITCHES = frozenset({"load_in_4bit", "load_in_8bit"})
+"""A switch that is off says nothing of the quantisation, so it does not take its name."""
+_PRECISION_WORDS = frozenset({"precision", "mixed_precision", "fp16", "bf16", "amp_dtype"})
 _WRAPPING = frozenset({"desc", "value"})
 _CLASS_KEYS = ("_target_", "_component_", "class_path", "type", "name")
 
@@ -51,7 +54,7 @@ def setting_name(key: str, role: str) -> str:
         return "torch_dtype" if lower == "dtype" else lower
     if role == "trainer_state" and lower == "train_batch_size":
         return "batch_size"
-    if set(parts[:-1]) & _OWN_SIZES or lower.startswith(_LABEL_TABLES):
+    if set(parts[:-1]) & _OWN_SIZES or lower.startswith(_LABEL_TABLES) or parts[-1] in _BIT_SWITCHES:
         return lower
     if set(parts[:-1]) & _EVALUATION:
         return "eval_batch_size" if parts[-1] == "batch_size" else lower
@@ -78,7 +81,7 @@ def add_settings(
             continue
         where, offset = (line, None) if line is not None or not text else places.next(key)
         found.append(Setting(setting_name(key, role), key, _plain(value), where, offset))
-    found.extend(_derived(document, found, role))
+    found += list(_derived(document, found, role))
     for setting in found:
         _add(out, setting, role)
     return len(found)
@@ -147,17 +150,24 @@ def _derived(document: Mapping[str, Any], found: list[Setting], role: str) -> It
         if parts[-1].lower() == "betas" and isinstance(setting.value, list) and len(setting.value) == 2:
             yield setting._replace(name="adam_beta1", value=setting.value[0])
             yield setting._replace(name="adam_beta2", value=setting.value[1])
-        if parts[-1] in {"load_in_4bit", "load_in_8bit"} and setting.value is True:
+        if parts[-1] in _BIT_SWITCHES and setting.value is True:
             yield setting._replace(name="quantization", value=f"bitsandbytes-{parts[-1][8:]}")
     if role not in {"tokenizer", "preprocessor", "generation"}:
         yield from _precision(found, role)
 
 
 def _precision(found: list[Setting], role: str) -> Iterator[Setting]:
-    by_key = {setting.key.lower(): setting for setting in found}
+    by_key = {setting.key.rsplit(".", 1)[-1].lower(): setting for setting in found if _decides(setting.key)}
+    by_key |= {setting.key.lower(): setting for setting in found}
     decided = precision_of({key: setting.value for key, setting in by_key.items()}, training=role != "model")
     if decided is not None:
         yield by_key[decided.key]._replace(name="precision", value=decided.precision)
+
+
+def _decides(key: str) -> bool:
+    """Say whether the last part of a nested key is a word for the precision of the job itself."""
+    *above, last = key.lower().split(".")
+    return last in _PRECISION_WORDS and not set(above) & (_EVALUATION | _OWN_SIZES)
 
 
 class _Places:

@@ -11,7 +11,8 @@ from rca.ingest.cells import number, number_with_unit, size_in_bytes
     ("value", "expected"),
     [
         ("1e-3", 1e-3), (" 2 ", 2.0), ("12,645", 12645.0), ("1,234,567.5", 1234567.5), ("-inf", -math.inf), (True, 1.0),
-        (3, 3.0), (10**400, math.inf), ("0,1", None), ("", None), ("n/a", None), (None, None), ([1], None), ("x" * 99, None),
+        (3, 3.0), (10**400, math.inf), ("0,1", None), ("", None),
+        ("n/a", None), (None, None), ([1], None), ("x" * 99, None),
     ],
 )  # fmt: skip
 def test_number(value: object, expected: float | None) -> None:

@@ -23,23 +23,21 @@ def test_sparse_lightning_rows_keep_only_what_they_hold(read: Any) -> None:
 
 
 @pytest.mark.parametrize(
-    ("header", "row", "name", "expected", "unit"),
+    ("text", "name", "expected", "unit"),
     [
-        ("step,step_ms", "3,250", "step_time", 0.25, "s"),
-        ("iteration;data_s", "3;0.5", "data_time", 0.5, "s"),
-        ("global_step\tloss", "3\t1e-3", "loss", 1e-3, ""),
-        ('step,"lm loss"', '3,"2.5"', "loss", 2.5, ""),
-        ("step,reserved_mib", "3,2048", "memory_reserved", 2.0, "GiB"),
-        ("step,memory_allocated", "3,8589934592", "memory_allocated", 8.0, "GiB"),
-        ("step,allocated", "3,20480", "memory_allocated", 20.0, "GiB"),
-        ("step,loss", "3,inf", "loss", math.inf, ""),
-        ("step,overflow", "3,1", "overflow", 1.0, ""),
+        ("step,step_ms\n3,250", "step_time", 0.25, "s"),
+        ("iteration;data_s\n3;0.5", "data_time", 0.5, "s"),
+        ("global_step\tloss\n3\t1e-3", "loss", 1e-3, ""),
+        ('step,"lm loss"\n3,"2.5"', "loss", 2.5, ""),
+        ("step,reserved_mib\n3,2048", "memory_reserved", 2.0, "GiB"),
+        ("step,memory_allocated\n3,8589934592", "memory_allocated", 8.0, "GiB"),
+        ("step,allocated\n3,20480", "memory_allocated", 20.0, "GiB"),
+        ("step,loss\n3,inf", "loss", math.inf, ""),
+        ("step,overflow\n3,1", "overflow", 1.0, ""),
     ],
 )
-def test_columns_get_common_names_and_units(
-    read: Any, header: str, row: str, name: str, expected: float, unit: str
-) -> None:
-    found = read("metrics.csv", f"{header}\n{row}\n")
+def test_columns_get_common_names_and_units(read: Any, text: str, name: str, expected: float, unit: str) -> None:
+    found = read("metrics.csv", f"{text}\n")
     assert found.metrics(name) == [(3, expected)]
     assert found.table.metric(name).unit == unit
 

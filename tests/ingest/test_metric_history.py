@@ -8,9 +8,9 @@ import pytest
 
 def test_a_trainer_state_gives_its_history_plan_and_position(read: Any) -> None:
     text = (
-        '{"global_step": 30, "epoch": 0.5, "max_steps": 60, "num_train_epochs": 1, "train_batch_size": 4, "best_metric": null,'
-        ' "log_history": [{"step": 10, "loss": 2.0, "grad_norm": NaN, "learning_rate": 1e-4}, {"step": 20, "loss": 0.0,'
-        ' "grad_norm": Infinity}, {"step": 30, "eval_loss": 1.5, "epoch": 0.5}]}'
+        '{"global_step": 30, "epoch": 0.5, "max_steps": 60, "num_train_epochs": 1, "train_batch_size": 4, "best":'
+        ' null, "log_history": [{"step": 10, "loss": 2.0, "grad_norm": NaN, "learning_rate": 1e-4}, {"step": 20,'
+        ' "loss": 0.0, "grad_norm": Infinity}, {"step": 30, "eval_loss": 1.5, "epoch": 0.5}]}'
     )
     found = read("checkpoint-30/trainer_state.json", text)
     assert found.metrics("loss") == [(10, 2.0), (20, 0.0)]
