@@ -45,9 +45,11 @@ MIN_READINGS = 3
 """Readings of a device below which they are a snapshot, often taken after the failure."""
 MIN_TREND = 5
 AT_LIMIT = 0.97
-SERIOUS = ("hw_thermal_slowdown", "hw_slowdown", "hw_power_brake_slowdown", "sw_thermal_slowdown", "sw_power_cap")
-"""Reasons that hold clocks down against the wish of the user, most serious first (NVML, nvmlClocksEventReasons); the
-power cap is last because it is met by every device that is well used."""
+SERIOUS = ("hw_thermal_slowdown", "hw_slowdown", "hw_power_brake_slowdown", "sw_thermal_slowdown")
+"""Reasons that hold clocks down against the wish of the user, most serious first (NVML, nvmlClocksEventReasons)."""
+POWER_CAP = "sw_power_cap"
+SLOWED = 0.15
+"""Loss of clock from which the power cap is a reason to tell: boost clocks vary by a tenth in ordinary use."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -207,22 +209,31 @@ def _edges(values: Floats) -> tuple[float, float] | None:
 
 def throttling(events: EventTable) -> Iterator[Fact]:
     """Which reasons did the devices give for lower clocks?"""
-    given = [event for event in events.named("system.throttle") if _reason(event) in SERIOUS]
-    capped = [event for event in given if _reason(event) == "sw_power_cap"]
+    given = [event for event in events.named("system.throttle") if _reason(event) in {*SERIOUS, POWER_CAP}]
+    capped = [event for event in given if _reason(event) == POWER_CAP]
     at_limit = _at_power_limit(events)
     if capped or at_limit is not None:
         flag = bool(capped) or bool(at_limit)
         says = "The devices run at their power limit." if flag else "The devices stay below their power limit."
         yield from emit("gpu.power_capped", flag, says, events=[event.event_id for event in capped])
+    if not _slowed(events):
+        given = [event for event in given if event not in capped]
     if not given:
         return
-    reason = min((_reason(event) for event in given), key=SERIOUS.index)
+    reason = min((_reason(event) for event in given), key=(*SERIOUS, POWER_CAP).index)
     those = [event for event in given if _reason(event) == reason]
-    says = f"A device gave {reason.replace('_', ' ')} as the reason for a lower clock."
+    words = reason.replace("_", " ")
+    says = f"A device gave {words} as the reason for a lower clock."
     yield from emit("gpu.throttle_reason", reason, says, events=[event.event_id for event in those])
     share = max(event.value or 0.0 for event in those)
-    says = f"{reason.replace('_', ' ').capitalize()} was active in {percent(share)} of the readings of a device."
+    says = f"{words.capitalize()} was active in {percent(share)} of the readings of a device."
     yield from emit("gpu.throttle_share", share, says, events=[event.event_id for event in those])
+
+
+def _slowed(events: EventTable) -> bool:
+    """Say whether clocks are really low: every device that is well used meets its power cap at nearly full clock."""
+    found = {fact.name: float(fact.value) for fact in clocks(events)}
+    return found.get("gpu.clock_drop", 0.0) >= SLOWED or found.get("gpu.clock_of_max", 1.0) <= 1 - SLOWED
 
 
 def _reason(event: Event) -> str:

@@ -91,6 +91,15 @@ def test_the_most_serious_reason_is_told() -> None:
     assert found["gpu.power_capped"] is True
 
 
+def test_the_power_cap_is_a_reason_only_where_clocks_are_low() -> None:
+    assert "gpu.throttle_reason" not in throttled(("sw_power_cap", 1.0))
+    run = watched({0: {"sm_clock": [1400] * 5 + [900] * 5}})
+    run.source("gpu.csv").add(
+        kind="system", name="system.throttle", value=1.0, attrs={"gpu": 0, "reason": "sw_power_cap"}
+    )
+    assert run.values()["gpu.throttle_reason"] == "sw_power_cap"
+
+
 def test_an_idle_device_is_not_throttled() -> None:
     found = throttled(("gpu_idle", 1.0), ("applications_clocks_setting", 1.0))
     assert not [name for name in found if name.startswith("gpu.")]
