@@ -15,6 +15,7 @@ from rca.ingest.json_lines import JsonLinesIngestor
 from rca.ingest.lfs_pointers import LfsPointerIngestor
 from rca.ingest.manifests import ManifestIngestor
 from rca.ingest.packages import PackageListIngestor
+from rca.ingest.profiler_trace import ProfilerTraceIngestor
 from rca.ingest.prometheus import PrometheusIngestor
 from rca.ingest.safetensors_files import SafetensorsIngestor
 from rca.ingest.script_files import ScriptIngestor
@@ -28,6 +29,7 @@ BLOCKS: tuple[BlockParser, ...] = (TracebackParser(), *TABLES)
 
 INGESTORS: tuple[Ingestor, ...] = (
     TensorBoardIngestor(),
+    ProfilerTraceIngestor(),
     LfsPointerIngestor(),
     SafetensorsIngestor(),
     GgufIngestor(),
