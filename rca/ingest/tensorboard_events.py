@@ -91,7 +91,7 @@ class _Reading:
         self.records += int(np.count_nonzero(good))
         start, length, index = block.start[good], block.length[good], index[good]
         found, done = decode_scalars(block.data, start, length)
-        self.columns += [part._replace(index=index[part.index]) for part in found]
+        self.columns += [part._replace(record=index[part.record]) for part in found]
         rest = ~done
         for record, begin, size in zip(index[rest].tolist(), start[rest].tolist(), length[rest].tolist(), strict=True):
             self._event(record, block.data[begin : begin + size])
@@ -176,7 +176,7 @@ class _Reading:
             of_part = np.array([tags.setdefault(tag, len(tags)) for tag in part.tag.dictionary.to_pylist()])
             codes.append(of_part[part.tag.indices.to_numpy()])
         codes.append(np.array([tags.setdefault(row[3], len(tags)) for row in self.rest], dtype=np.int64))
-        index = np.concatenate([*(part.index for part in self.columns), [row[0] for row in self.rest]])
+        index = np.concatenate([*(part.record for part in self.columns), [row[0] for row in self.rest]])
         order = np.argsort(index, kind="stable")
         wall = np.concatenate([*(part.wall_time for part in self.columns), [row[1] for row in self.rest]])
         steps = np.array([row[2] for row in self.rest], dtype=np.int64)

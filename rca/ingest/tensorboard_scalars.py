@@ -28,7 +28,7 @@ _WALL_TIME, _STEP, _SUMMARY, _VALUE, _TAG, _SIMPLE_VALUE = 0x09, 0x10, 0x2A, 0x0
 class Scalars(NamedTuple):
     """Scalars in columns."""
 
-    index: npt.NDArray[np.int64]
+    record: npt.NDArray[np.int64]
     """Position of the record among those that were passed in."""
     wall_time: npt.NDArray[np.float64]
     step: npt.NDArray[np.int64]

@@ -64,9 +64,9 @@ def find_steps(columns: Columns) -> Windows:
     numbers = tuple(int(match[1]) if match else None for match in matches)
     launched = _launched(columns, start, end)
     dropped = 0
-    if launched.count.any():
+    if launched.kernels.any():
         start, end = _stretched(start, end, launched)
-        dropped = len(numbers) - _with_kernels(launched.count)
+        dropped = len(numbers) - _with_kernels(launched.kernels)
     keep = slice(0, len(numbers) - dropped)
     return Windows(numbers[keep], start[keep], end[keep], host_start[keep], host_end[keep], dropped)
 
@@ -83,7 +83,7 @@ def _whole(columns: Columns) -> Windows:
 class _Launched(NamedTuple):
     """What the calls inside each host step launched on the devices."""
 
-    count: npt.NDArray[np.int64]
+    kernels: npt.NDArray[np.int64]
     last_end: Floats
     before: float
     """End of the last device work from before the first step's own."""
