@@ -48,6 +48,8 @@ def setting_name(key: str, role: str) -> str:
     """Return the common name of a dotted key, where the part of the job that it belongs to leaves its meaning alone."""
     lower = key.lower().replace("-", "_")
     parts = lower.split(".")
+    if role == "gguf":
+        return lower
     if role in {"generation", "tokenizer"} and parts[-1] in {"max_length", "model_max_length"}:
         return lower
     if role == "model" and lower in {"dtype", "max_length"}:

@@ -86,8 +86,8 @@ def test_a_broken_pod_is_read_as_far_as_it_goes(read: Any) -> None:
 
 @pytest.mark.parametrize(
     ("code", "number", "name"),
-    [(137, -9, "SIGKILL"), (-9, -9, "SIGKILL"), (143, -15, "SIGTERM"), (139, -11, "SIGSEGV"), (1, 1, None), (0, 0, None),
-     (255, 255, None), (-999, -999, None)],
+    [(137, -9, "SIGKILL"), (-9, -9, "SIGKILL"), (143, -15, "SIGTERM"), (139, -11, "SIGSEGV"), (1, 1, None),
+     (0, 0, None), (255, 255, None), (-999, -999, None)],
 )  # fmt: skip
 def test_exit_codes_name_their_signal(code: int, number: int, name: str | None) -> None:
     assert signed(code) == number
