@@ -20,18 +20,19 @@ from rca.report.words import say
 
 MAX_PANELS = 9
 MAX_LINES = 6
+MAX_AXES = 3
 MAX_EXPERIMENT_CHARTS = 12
 
 PANELS: tuple[tuple[str, tuple[str, ...], bool], ...] = (
-    ("Loss", ("loss", "eval_loss"), False),
-    ("Gradient norm", ("grad_norm",), False),
-    ("Learning rate", ("learning_rate",), True),
-    ("Loss scale", ("loss_scale",), False),
-    ("Device memory", ("memory_allocated", "memory_reserved"), True),
-    ("Time", ("step_time", "data_time"), True),
-    ("Throughput", ("throughput",), True),
+    ("panel.loss", ("loss", "eval_loss"), False),
+    ("panel.grad_norm", ("grad_norm",), False),
+    ("panel.learning_rate", ("learning_rate",), True),
+    ("panel.loss_scale", ("loss_scale",), False),
+    ("panel.memory", ("memory_allocated", "memory_reserved"), True),
+    ("panel.time", ("step_time", "data_time"), True),
+    ("panel.throughput", ("throughput",), True),
 )
-"""Title, canonical metric names, and whether the axis starts at zero."""
+"""Key of the title, canonical metric names, and whether the axis starts at zero."""
 
 
 class Figure(NamedTuple):
@@ -51,7 +52,7 @@ class _Wanted(NamedTuple):
 
 
 def figures(diagnosis: Diagnosis, *, engine: ChartEngine = ENGINE) -> dict[str, Figure]:
-    """Every figure of a report by its key: `curves`, `ranks`, `experiment-<n>`, `steps-<n>`."""
+    """Every figure of a report by its key: `curves`, `curves-1` (another axis), `ranks`, `experiment-0`, `steps-0`."""
     wanted = [
         *_curves(diagnosis),
         *_ranks(diagnosis),
@@ -77,28 +78,37 @@ def _named(svg: str, figure: Figure) -> Markup:
 
 
 def _curves(diagnosis: Diagnosis) -> list[_Wanted]:
-    axes = [series.x_name for series in diagnosis.series if series.points]
-    if not axes:
-        return []
-    x_name = max(sorted(set(axes)), key=axes.count)
+    """One chart an axis, optimizer steps first, then the axis with the most curves."""
+    axes = [series.x_name for series in diagnosis.series]
+    ordered = sorted(set(axes), key=lambda name: (name != "step", -axes.count(name), name))[:MAX_AXES]
+    charts = [chart for name in ordered if (chart := _over(name, diagnosis)) is not None]
+    return [
+        chart._replace(figure=chart.figure._replace(key="curves" if n == 0 else f"curves-{n}"))
+        for n, chart in enumerate(charts)
+    ]
+
+
+def _over(x_name: str, diagnosis: Diagnosis) -> _Wanted | None:
     series = [_placed(s) for s in diagnosis.series if s.x_name == x_name]
     series = [s for s in series if any(math.isfinite(value) for _, value in s.points)]
     panels, left_out = _panels(series, diagnosis)
     if not panels:
-        return []
+        return None
     failure = diagnosis.failure.step if diagnosis.failure and x_name == "step" else None
     lead = outline(diagnosis).lead
     marks = _marked(lead.hypothesis.evidence_for, failure) if lead and x_name == "step" else []
     spec = curves_spec(panels, x_title=one_line(x_name, limit=40), failure=failure, evidence=marks)
     figure = Figure(
         key="curves",
-        title=f"{', '.join(panel.title for panel in panels)} over {x_name}",
+        title=say("chart.curves", what=", ".join(panel.title for panel in panels), x=x_name),
         svg=None,
-        columns=("curve", "points", "first", "least", "greatest", "last", "no number"),
+        columns=tuple(
+            say(f"column.{name}") for name in ("curve", "points", "first", "least", "greatest", "last", "gaps")
+        ),
         rows=tuple(_statistics(line) for panel in panels for line in panel.lines),
         note=say("chart.more", count=left_out) if left_out else "",
     )
-    return [_Wanted(figure, spec)]
+    return _Wanted(figure, spec)
 
 
 def _placed(series: Series) -> Series:
@@ -109,7 +119,10 @@ def _placed(series: Series) -> Series:
 def _panels(series: Sequence[Series], diagnosis: Diagnosis) -> tuple[list[Panel], int]:
     """Known quantities first, in reading order, then the others; what does not fit is counted."""
     known = {name for _, names, _ in PANELS for name in names}
-    groups = [*PANELS, *((s.label or s.name, (s.name,), False) for s in series if s.name not in known)]
+    groups = [
+        *((say(key), names, zero) for key, names, zero in PANELS),
+        *((s.label or s.name, (s.name,), False) for s in series if s.name not in known),
+    ]
     panels: list[Panel] = []
     used: set[str] = set()
     shown = 0
@@ -142,7 +155,8 @@ def _line_name(series: Series, together: Sequence[Series]) -> str:
     name = one_line(series.label or series.name, limit=40)
     twins = [s for s in together if (s.label or s.name) == (series.label or series.name)]
     if len(twins) > 1 and series.rank is not None:
-        name = f"rank {series.rank}" if len(twins) == len(together) else f"{name}, rank {series.rank}"
+        rank = say("rank", rank=series.rank)
+        name = rank if len(twins) == len(together) else f"{name}, {rank}"
     if sum(s.rank == series.rank for s in twins) > 1:
         name += f", {one_line(series.source, limit=40)}"
     same = [s for s in twins if (s.rank, s.source) == (series.rank, series.source)]
@@ -163,29 +177,34 @@ def _statistics(line: Line) -> tuple[str, ...]:
     )
     first, last = line.points[0][1], line.points[-1][1]
     least, greatest = min(finite), max(finite)
-    return (line.label, str(len(line.points)), *(number(v) for v in (first, least, greatest, last)), missing or "none")
+    return (
+        line.label,
+        str(len(line.points)),
+        *(number(v) for v in (first, least, greatest, last)),
+        missing or say("chart.no_gaps"),
+    )
 
 
 def _ranks(diagnosis: Diagnosis) -> list[_Wanted]:
     spec = ranks_spec(diagnosis.timeline)
     if spec is None:
         return []
-    return [_Wanted(Figure(key="ranks", title="Events by rank, in seconds from the first failure", svg=None), spec)]
+    return [_Wanted(Figure(key="ranks", title=say("chart.ranks"), svg=None), spec)]
 
 
 def _experiments(experiments: Sequence[Experiment]) -> list[_Wanted]:
     wanted = []
     for position, experiment in enumerate(experiments[:MAX_EXPERIMENT_CHARTS]):
         arms = [arm for arm in (experiment.reference, experiment.control, experiment.treatment) if arm is not None]
-        metric = experiment.effect.metric if experiment.effect else "metric"
+        metric = experiment.effect.metric if experiment.effect else say("chart.metric")
         spec = arms_spec(arms, metric=one_line(metric, limit=40))
         if spec is None:
             continue
         figure = Figure(
             key=f"experiment-{position}",
-            title=f"Control against treatment: {experiment.title}",
+            title=say("chart.arms", title=experiment.title),
             svg=None,
-            columns=("arm", "seeds", f"{metric} by seed"),
+            columns=(say("column.arm"), say("column.seeds"), say("column.by_seed", metric=metric)),
             rows=tuple(
                 (arm.name, ", ".join(map(str, arm.seeds)), ", ".join(number(v) for v in arm.values)) for arm in arms
             ),
@@ -198,6 +217,6 @@ def _steps(diagnosis: Diagnosis) -> list[_Wanted]:
     wanted = []
     for position, breakdown in enumerate(diagnosis.breakdowns[:4]):
         if breakdown.shares:
-            title = f"Shares of one step of {number(breakdown.step_us / 1000)} ms"
+            title = say("chart.steps", time=number(breakdown.step_us / 1000))
             wanted.append(_Wanted(Figure(key=f"steps-{position}", title=title, svg=None), steps_spec(breakdown)))
     return wanted

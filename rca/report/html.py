@@ -6,6 +6,7 @@ import base64
 import hashlib
 import re
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from functools import cache, lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -21,9 +22,10 @@ from rca.report.markdown import summary
 from rca.report.trim import fit_to
 
 if TYPE_CHECKING:
-    from jinja2 import Environment
+    from jinja2 import Environment, Template
 
 _CODE = re.compile(r"`([^`\n]{1,200})`")
+_GAP = re.compile(r"\S {2,}(?=\S)")
 _COMMAND = re.compile(r"[a-z./~$][\w./~$=+-]*")
 TEMPLATES = Path(__file__).parent / "templates"
 GENERATOR = "rca"
@@ -44,23 +46,24 @@ class HtmlReport:
 def _page(diagnosis: Diagnosis) -> str:
     script = _asset("report.js")
     digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
-    return (
-        _environment()
-        .get_template("report.html")
-        .render(
-            d=diagnosis,
-            plan=plan.outline(diagnosis),
-            figures=figures(diagnosis),
-            anchors=Anchors(diagnosis),
-            style=Markup(_asset("style.css")),
-            script=Markup(script),
-            script_hash=digest,
-            data=Markup(embedded(diagnosis)),
-            data_id=DATA_ID,
-            generator=GENERATOR,
-            summary=summary(diagnosis),
-        )
+    with ThreadPoolExecutor(max_workers=1) as beside:
+        charts = beside.submit(figures, diagnosis)  # in a child process; templates are compiled meanwhile
+        template = _templates()
+        drawn = charts.result()
+    text: str = template.render(
+        d=diagnosis,
+        plan=plan.outline(diagnosis),
+        figures=drawn,
+        anchors=Anchors(diagnosis),
+        style=Markup(_asset("style.css")),
+        script=Markup(script),
+        script_hash=digest,
+        data=Markup(embedded(diagnosis)),
+        data_id=DATA_ID,
+        generator=GENERATOR,
+        summary=summary(diagnosis),
     )
+    return text
 
 
 class Anchors:
@@ -116,9 +119,23 @@ def is_command(text: str) -> bool:
     return bool(_COMMAND.fullmatch(first)) and not text.rstrip().endswith(".")
 
 
+def is_tabular(text: str) -> bool:
+    """Whether a line is a row of a table, which must not be broken: three gaps of two or more blanks."""
+    return len(_GAP.findall(text[:1_000])) >= 3
+
+
 @cache
 def _asset(name: str) -> str:
     return (TEMPLATES / name).read_text(encoding="utf-8")
+
+
+@lru_cache(maxsize=1)
+def _templates() -> Template:
+    """The page, with all its parts compiled."""
+    environment = _environment()
+    for part in environment.list_templates(extensions=["html"]):
+        environment.get_template(part)
+    return environment.get_template("report.html")
 
 
 @lru_cache(maxsize=1)
@@ -151,9 +168,14 @@ def _environment() -> Environment:
         strength=words.strength,
         prose=prose,
     )
-    environment.tests.update(command=is_command)
+    environment.tests.update(command=is_command, tabular=is_tabular)
     environment.globals.update(
-        say=words.say, count=words.count, replaced=words.replaced, reading_summary=plan.reading_summary
+        say=words.say,
+        count=words.count,
+        collect=words.what_to_collect,
+        script_words=words.script_words,
+        replaced=words.replaced,
+        reading_summary=plan.reading_summary,
     )
     return environment
 

@@ -7,10 +7,10 @@ from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 from rca.diagnosis import Diagnosis, Evidence, Experiment
-from rca.report.measures import clean, clock, moment, number, one_line, percent, relative, seconds, size
+from rca.report.measures import clean, clock, moment, number, numbers_list, one_line, percent, relative, seconds, size
 from rca.report.outline import Candidate, Outline, circumstances, outline, place, reading_summary
 from rca.report.trim import nearest
-from rca.report.words import say, strength
+from rca.report.words import say, strength, what_to_collect
 
 LIMIT = 29_500
 """Characters; Jira's text field takes 32,767, GitHub's 65,536."""
@@ -85,7 +85,9 @@ def _sections(diagnosis: Diagnosis) -> Iterator[Section]:
     yield Section(0, "answer", "\n\n".join(_answer(diagnosis, plan)))
     if diagnosis.verdict.status == "unknown":
         yield from _section(
-            1, "section.decide", [f"{n}. {escaped(m)}" for n, m in enumerate(diagnosis.missing[:10], 1)]
+            1,
+            "section.decide",
+            [f"{n}. {escaped(m)}" for n, m in enumerate((diagnosis.missing or what_to_collect())[:10], 1)],
         )
     if plan.lead:
         yield from _section(1, "section.change", _fixes(plan.lead))
@@ -134,9 +136,9 @@ def _fixes(lead: Candidate) -> list[str]:
         if fix.snippet:
             lines += ["", *(f"   {line}" for line in fenced(fix.snippet, fix.language).splitlines()), ""]
         if fix.risk:
-            lines.append(f"   Risk: {escaped(fix.risk)}  ")
+            lines.append(f"   {say('fix.risk')} {escaped(fix.risk)}  ")
         if fix.verify:
-            lines.append(f"   Verify: {code(fix.verify, limit=400)}")
+            lines.append(f"   {say('fix.verify')} {code(fix.verify, limit=400)}")
     return lines
 
 
@@ -156,7 +158,7 @@ def _reasons(lead: Candidate) -> list[str]:
     if quoted:
         lines.append(fenced("\n".join(line.text for line in quoted.context) or quoted.text, width=300))
     if lead.symptoms:
-        lines += ["", "Symptoms it explains: " + ", ".join(code(symptom.cause) for symptom in lead.symptoms)]
+        lines += ["", say("why.symptoms") + ": " + ", ".join(code(symptom.cause) for symptom in lead.symptoms)]
     return lines
 
 
@@ -169,28 +171,29 @@ def _told(item: Evidence) -> str:
 def _experiment(experiment: Experiment) -> list[str]:
     lines = [
         f"- **{escaped(experiment.title)}: {say('experiment.' + experiment.verdict)}.** {escaped(experiment.reason)}",
-        f"  - Predicted: {escaped(experiment.prediction)}",
+        f"  - {say('round.prediction')} {escaped(experiment.prediction)}",
     ]
     arm = experiment.control
     facts = [code(experiment.change) if experiment.change else ""]
-    facts.append(f"{len(arm.seeds)} seeds" if arm and arm.seeds else "")
-    facts.append(f"{seconds(experiment.seconds)} on {escaped(experiment.device)}")
-    lines.append("  - Setting: " + ", ".join(fact for fact in facts if fact))
+    facts.append(say("experiment.seeds", seeds=numbers_list(arm.seeds)) if arm and arm.seeds else "")
+    facts.append(say("experiment.cost", time=seconds(experiment.seconds), device=escaped(experiment.device)))
+    lines.append(f"  - {say('experiment.setting')} " + ", ".join(fact for fact in facts if fact))
     if experiment.effect:
         effect = experiment.effect
         what = escaped(effect.meaning or effect.metric)
-        lines.append(f"  - Effect on {what}: {number(effect.value)} ({number(effect.low)} to {number(effect.high)})")
+        interval = say("experiment.interval", low=number(effect.low), high=number(effect.high))
+        lines.append(f"  - {what}: {number(effect.value)} {interval}")
     if experiment.scope:
-        lines.append(f"  - Shown on: {escaped(experiment.scope)}")
+        lines.append(f"  - {say('experiment.scope')} {escaped(experiment.scope)}")
     if experiment.repro:
-        lines.append(f"  - Repeat: {code(experiment.repro, limit=300)}")
+        lines.append(f"  - {say('experiment.repeat')} {code(experiment.repro, limit=300)}")
     return lines
 
 
 def _candidates(others: Sequence[Candidate]) -> list[str]:
     if not others:
         return []
-    lines = ["| probability | cause | status | what would settle it |", "| ---: | --- | --- | --- |"]
+    lines = [_row("column.probability", "column.cause", "column.status", "column.settle"), "| ---: | --- | --- | --- |"]
     for candidate in others[:10]:
         hypothesis = candidate.hypothesis
         settle = escaped(hypothesis.decide[0], limit=200) if hypothesis.decide else ""
@@ -200,11 +203,23 @@ def _candidates(others: Sequence[Candidate]) -> list[str]:
     return lines
 
 
+def _row(*keys: str) -> str:
+    return "| " + " | ".join(say(key) for key in keys) + " |"
+
+
 def _timeline(diagnosis: Diagnosis) -> list[str]:
     if not diagnosis.timeline:
         return []
     lines = [
-        "| time, UTC | from failure | rank | step | severity | event | place |",
+        _row(
+            "column.time",
+            "column.relative",
+            "run.rank",
+            "column.step",
+            "column.severity",
+            "column.event",
+            "column.place",
+        ),
         "| --- | ---: | ---: | ---: | --- | --- | --- |",
     ]
     for entry in nearest(diagnosis.timeline, 30):
@@ -224,7 +239,11 @@ def _timeline(diagnosis: Diagnosis) -> list[str]:
 def _settings(diagnosis: Diagnosis) -> list[str]:
     lines = [f"- {escaped(text)}" for text in diagnosis.environment_findings[:10]]
     if diagnosis.settings:
-        lines += ["", "| group | name | value | healthy run |", "| --- | --- | --- | --- |"]
+        lines += [
+            "",
+            _row("column.group", "column.name", "column.value", "column.baseline"),
+            "| --- | --- | --- | --- |",
+        ]
     for setting in sorted(diagnosis.settings, key=lambda s: s.baseline is None)[:60]:
         baseline = code(setting.baseline, limit=120) if setting.baseline is not None else ""
         lines.append(f"| {setting.group} | {code(setting.name)} | {code(setting.value, limit=120)} | {baseline} |")
@@ -233,13 +252,15 @@ def _settings(diagnosis: Diagnosis) -> list[str]:
 
 def _inputs(diagnosis: Diagnosis) -> list[str]:
     run = diagnosis.run
-    lines = [f"{reading_summary(diagnosis)}, {size(run.bytes)}; redaction: {diagnosis.redaction.mode}.", ""]
-    lines += [f"- Warning: {escaped(text)}" for text in diagnosis.warnings[:10]]
+    lines = [
+        f"{reading_summary(diagnosis)}, {size(run.bytes)}; {say('redaction.mode', mode=diagnosis.redaction.mode)}.",
+        "",
+    ]
+    lines += [f"- {say('inputs.warning')} {escaped(text)}" for text in diagnosis.warnings[:10]]
     skipped = [source for source in diagnosis.sources if source.status == "skipped"]
-    lines += [f"- Skipped {code(source.path)}: {escaped(source.why)}" for source in skipped[:20]]
+    lines += [f"- {say('inputs.skipped')} {code(source.path)}: {escaped(source.why)}" for source in skipped[:20]]
     for source in [source for source in diagnosis.sources if source.status == "read"][:40]:
-        lines.append(
-            f"- Read {code(source.path)} ({escaped(source.kind)}, {size(source.bytes)}, {source.events} events)"
-        )
+        what = f"{escaped(source.kind)}, {size(source.bytes)}, {source.events:,}"
+        lines.append(f"- {say('inputs.read')} {code(source.path)} ({what})")
     lines += ["", f"rca {escaped(diagnosis.rca_version)}, {escaped(moment(diagnosis.generated))} UTC"]
     return lines

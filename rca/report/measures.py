@@ -25,9 +25,9 @@ def one_line(text: str, *, limit: int = 400) -> str:
 
 def percent(share: float) -> str:
     """A share as a whole percentage; never 0 or 100, which would claim certainty."""
-    if share > 0.995:
+    if share > 0.99:
         return ">99%"
-    if share < 0.005:
+    if share < 0.01:
         return "<1%"
     return f"{round(100 * share)}%"
 

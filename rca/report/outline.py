@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 from rca.diagnosis import Diagnosis, Evidence, Experiment, Failure, Hypothesis, TimelineEntry
 from rca.report.measures import moment, numbers_list
-from rca.report.words import count
+from rca.report.words import count, say
 
 RAN = frozenset({"confirmed", "mitigates", "refuted", "inconclusive", "not_reproduced"})
 """Verdicts of experiments whose arms were carried out and judged."""
@@ -67,9 +67,13 @@ def circumstances(item: Evidence | TimelineEntry | Failure) -> str:
     """Rank, host, step and time in one short line; what is missing is left out."""
     said = getattr(item, "ranks", ())
     parts = [
-        f"ranks {numbers_list(said)}" if len(said) > 1 else f"rank {item.rank}" if item.rank is not None else "",
+        say("ranks", ranks=numbers_list(said))
+        if len(said) > 1
+        else say("rank", rank=item.rank)
+        if item.rank is not None
+        else "",
         item.host or "",
-        f"step {item.step}" if item.step is not None else "",
+        say("step", step=item.step) if item.step is not None else "",
         moment(item.time),
     ]
     return ", ".join(part for part in parts if part)
@@ -87,4 +91,4 @@ def reading_summary(diagnosis: Diagnosis) -> str:
     """`14 files read, 1 skipped`."""
     read = sum(source.status == "read" for source in diagnosis.sources)
     skipped = len(diagnosis.sources) - read
-    return f"{count(read, 'file')} read" + (f", {skipped} skipped" if skipped else "")
+    return say("reading", files=count(read, "file")) + (f", {say('reading.skipped', count=skipped)}" if skipped else "")

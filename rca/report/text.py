@@ -9,7 +9,7 @@ from rca.diagnosis import Diagnosis, Evidence, Fix
 from rca.report.colour import paint
 from rca.report.measures import clean, one_line, percent, seconds
 from rca.report.outline import Candidate, Outline, circumstances, outline, place, reading_summary
-from rca.report.words import count, say
+from rca.report.words import count, say, what_to_collect
 
 LEVELS = {"confirmed": "error", "suspected": "error", "unknown": "unknown", "none": "ok"}
 REASONS = 3
@@ -61,7 +61,7 @@ class TextReport:
         if at is None:
             return
         where = circumstances(at)
-        line = f"{place(at) or 'observed'}" + (f"  ({where})" if where else "")
+        line = f"{place(at) or say('text.observed')}" + (f"  ({where})" if where else "")
         yield paint("  --> ", "place", on=self.colour) + one_line(line, limit=self.width - 6)
         bar = paint("   | ", "place", on=self.colour)
         text = shown.text if shown and shown.text else failure.what if failure else ""
@@ -76,53 +76,53 @@ class TextReport:
             return
         strongest = sorted(lead.evidence_for, key=lambda e: -e.weight)[:REASONS]
         for item in strongest:
-            yield from self._note("because", _with_place(item))
+            yield from self._note(say("text.because"), _with_place(item))
         for item in sorted(lead.evidence_against, key=lambda e: e.weight)[:1]:
-            yield from self._note("but", _with_place(item))
+            yield from self._note(say("text.but"), _with_place(item))
         if plan.lead and plan.lead.symptoms:
-            yield from self._note("explains", ", ".join(symptom.cause for symptom in plan.lead.symptoms))
+            yield from self._note(say("text.explains"), ", ".join(symptom.cause for symptom in plan.lead.symptoms))
 
     def _experiments(self, plan: Outline) -> Iterator[str]:
         for experiment in plan.tried:
             verdict = say("experiment." + experiment.verdict)
             told = f"{experiment.title}: {verdict}. {experiment.reason} ({seconds(experiment.seconds)})"
-            yield from self._note("tested", told)
+            yield from self._note(say("text.tested"), told)
 
     def _fixes(self, plan: Outline) -> Iterator[str]:
         for fix in plan.lead.hypothesis.fixes[:2] if plan.lead else ():
             yield from self._fix(fix)
 
     def _fix(self, fix: Fix) -> Iterator[str]:
-        yield from self._note("fix", fix.action)
+        yield from self._note(say("text.fix"), fix.action)
         for line in clean(fix.snippet).splitlines()[:8]:
             yield " " * 10 + line
         if fix.verify:
-            yield from self._note("verify", fix.verify)
+            yield from self._note(say("text.verify"), fix.verify)
 
     def _closing(self, diagnosis: Diagnosis, plan: Outline) -> Iterator[str]:
         verdict = diagnosis.verdict
         if verdict.next_step and verdict.status in ("suspected", "unknown"):
-            yield from self._note("next", verdict.next_step)
+            yield from self._note(say("text.next"), verdict.next_step)
         if verdict.status == "unknown":
-            for missing in diagnosis.missing[:REASONS]:
-                yield from self._note("missing", missing)
+            for missing in (diagnosis.missing or what_to_collect())[:REASONS]:
+                yield from self._note(say("text.missing"), missing)
         yield ""
         others = [c.hypothesis for c in plan.others if c.hypothesis.status != "unlikely"][:REASONS]
         if others and verdict.status != "none":
             names = ", ".join(f"{h.cause} {percent(h.probability)}" + _aside(h.status) for h in others)
             more = len(plan.others) - len(others)
-            heading = "nearest" if verdict.status == "unknown" else "other"
-            listed = f"{heading} candidates: {names}" + (f", {more} less likely" if more else "")
+            heading = say("text.nearest" if verdict.status == "unknown" else "text.others")
+            listed = f"{heading}: {names}" + (f", {say('text.less_likely', count=more)}" if more else "")
             yield from textwrap.wrap(listed, self.width, subsequent_indent="  ", break_on_hyphens=False)
         closing = reading_summary(diagnosis)
         if diagnosis.warnings:
             closing += f", {count(len(diagnosis.warnings), 'warning')}"
-        more = f"more: rca explain {plan.lead.hypothesis.cause}" if plan.lead else ""
-        if more and len(closing) + len(more) + 4 > self.width:
+        explain = say("text.more", cause=plan.lead.hypothesis.cause) if plan.lead else ""
+        if explain and len(closing) + len(explain) + 4 > self.width:
             yield paint(closing, "quiet", on=self.colour)
-            closing = more
-        elif more:
-            closing += f".   {more}"
+            closing = explain
+        elif explain:
+            closing += f".   {explain}"
         yield paint(closing, "quiet", on=self.colour)
 
     def _note(self, label: str, text: str) -> Iterator[str]:

@@ -8,6 +8,7 @@ from typing import Any
 from rca.diagnosis import Arm
 from rca.report.chart_specs.curves import downsample
 from rca.report.chart_specs.theme import SERIES, framed, name_extent
+from rca.report.words import say
 
 WIDTH = 400
 HEIGHT = 170
@@ -45,13 +46,17 @@ def _curves(arms: list[Arm], colour: dict[str, Any]) -> dict[str, Any]:
             "data": {"values": rows},
             "mark": {"type": "line", "strokeWidth": 2, "invalid": "break-paths-filter-domains"},
             "encoding": {
-                "x": {"field": "x", "type": "quantitative", "axis": {"title": "step", "grid": False, "tickCount": 6}},
+                "x": {
+                    "field": "x",
+                    "type": "quantitative",
+                    "axis": {"title": say("chart.step"), "grid": False, "tickCount": 6},
+                },
                 "y": {
                     "field": "y",
                     "type": "quantitative",
                     "scale": {"type": "log"} if log else {"zero": False},
                     "axis": {
-                        "title": "loss, mean over seeds" + (" (log axis)" if log else ""),
+                        "title": say("chart.mean_loss") + (f" {say('chart.log')}" if log else ""),
                         "tickCount": 5,
                         "format": ".6~g",
                     },
@@ -77,7 +82,7 @@ def _values(arms: list[Arm], colour: dict[str, Any], metric: str) -> dict[str, A
                     "field": "x",
                     "type": "quantitative",
                     "scale": {"zero": True},
-                    "axis": {"title": f"{metric}, one mark a seed", "tickCount": 6, "format": ".6~g"},
+                    "axis": {"title": say("chart.seed_marks", metric=metric), "tickCount": 6, "format": ".6~g"},
                 },
                 "y": {
                     "field": "s",

@@ -7,11 +7,16 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 from rca.report.chart_specs.theme import AXIS, FAILURE, GRID, MARK, SERIES, TEXT, WIDTH, framed
+from rca.report.words import say
 
 Points = Sequence[tuple[float, float]]
 PANEL_HEIGHT = 96
 LOG_FROM = 300.0
 """A panel of positive values gets a log axis when the largest is this many times the smallest."""
+
+
+FEW = 24
+"""A panel with so few points shows each of them: a point between gaps has no line."""
 
 
 class Line(NamedTuple):
@@ -114,21 +119,28 @@ def _panel(
         "scale": {"type": "log"} if log else {"zero": panel.zero, "nice": True},
         "axis": {"title": None, "tickCount": 4, "format": ".6~g", "minExtent": 46},
     }
-    layers: list[dict[str, Any]] = [_title(panel.title + (" (log axis)" if log else ""))]
+    layers: list[dict[str, Any]] = [_title(panel.title + (f" {say('chart.log')}" if log else ""))]
     if bands:
         layers.append(_bands(bands, x))
     low, high = x["scale"]["domain"]
     near = failure is not None and any(abs(step - failure) < 0.09 * (high - low) for step in evidence[:1])
     named = first and not near
-    layers += _marks(evidence, x, colour=MARK, dash=[2, 3], label="evidence" if named else "", align="right")
+    layers += _marks(evidence, x, colour=MARK, dash=[2, 3], label=say("chart.evidence") if named else "", align="right")
     if failure is not None:
         late = failure > low + 0.9 * (high - low)
         align = "right" if late else "left"
-        layers += _marks([failure], x, colour=FAILURE, dash=[5, 3], label="failure" if first else "", align=align)
+        layers += _marks(
+            [failure], x, colour=FAILURE, dash=[5, 3], label=say("chart.failure") if first else "", align=align
+        )
     layers.append(
         {
             "data": {"values": values},
-            "mark": {"type": "line", "strokeWidth": 1.6, "invalid": "break-paths-filter-domains"},
+            "mark": {
+                "type": "line",
+                "strokeWidth": 1.6,
+                "invalid": "break-paths-filter-domains",
+                "point": {"size": 22} if len(finite) <= FEW else False,
+            },
             "encoding": {
                 "x": x,
                 "y": y,

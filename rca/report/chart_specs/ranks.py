@@ -7,6 +7,7 @@ from typing import Any
 
 from rca.diagnosis import TimelineEntry
 from rca.report.chart_specs.theme import FAILURE, MARK, SERIES, WIDTH, framed
+from rca.report.words import say
 
 SEVERITIES = ("info", "warning", "error", "fatal")
 SHAPES = ("circle", "triangle-up", "square", "cross")
@@ -35,7 +36,7 @@ def ranks_spec(entries: Sequence[TimelineEntry]) -> dict[str, Any] | None:
     shapes = [SHAPES[SEVERITIES.index(name)] for name in present]
     x = {"field": "x", "type": "quantitative"}
     scale = {"domain": present, "range": colours}
-    axis: dict[str, Any] = {"title": "seconds from the first failure", "grid": True, "tickCount": 9, "format": ".6~g"}
+    axis: dict[str, Any] = {"title": say("chart.from_failure"), "grid": True, "tickCount": 9, "format": ".6~g"}
     wide = _wide(worst_first)
     if wide:
         axis["values"] = [sign * tick for sign in (-1, 1) for tick in TICKS] + [0]
@@ -61,7 +62,7 @@ def ranks_spec(entries: Sequence[TimelineEntry]) -> dict[str, Any] | None:
                         "y": {
                             "field": "r",
                             "type": "ordinal",
-                            "axis": {"title": "rank", "grid": True, "domain": False},
+                            "axis": {"title": say("chart.rank"), "grid": True, "domain": False},
                         },
                         "color": {
                             "field": "s",

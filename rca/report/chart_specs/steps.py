@@ -6,6 +6,7 @@ from typing import Any
 
 from rca.diagnosis import Breakdown
 from rca.report.chart_specs.theme import SERIES, TEXT, framed, name_extent
+from rca.report.words import say
 
 
 def steps_spec(breakdown: Breakdown) -> dict[str, Any]:
@@ -25,7 +26,7 @@ def steps_spec(breakdown: Breakdown) -> dict[str, Any]:
         "field": "v",
         "type": "quantitative",
         "scale": {"domain": [0, top]},
-        "axis": {"title": "share of the step, %", "tickCount": 6},
+        "axis": {"title": say("chart.share"), "tickCount": 6},
     }
     return framed(
         {

@@ -6,6 +6,8 @@
   const apply = (theme) => { if (theme === "dark" || theme === "light") root.dataset.theme = theme; };
   apply(remembered());
 
+  let words = {};
+
   const isDark = () =>
     root.dataset.theme ? root.dataset.theme === "dark" : matchMedia("(prefers-color-scheme: dark)").matches;
 
@@ -23,10 +25,10 @@
     const label = button.textContent;
     try {
       await navigator.clipboard.writeText(text);
-      button.textContent = "Copied";
+      button.textContent = words.copied;
     } catch {
       if ("value" in element) { element.hidden = false; element.focus(); element.select(); } else { select(element); }
-      button.textContent = "Press Ctrl+C";
+      button.textContent = words.press;
     }
     setTimeout(() => { button.textContent = label; }, 1800);
   };
@@ -44,7 +46,7 @@
     const open = button.dataset.expand !== "open";
     document.querySelectorAll("details").forEach((element) => { element.open = open; });
     button.dataset.expand = open ? "open" : "";
-    button.textContent = open ? "Collapse all" : "Expand all";
+    button.textContent = open ? words.collapse : words.expand;
   };
 
   const make = (tag, text, properties) => Object.assign(document.createElement(tag), { textContent: text, ...properties });
@@ -69,12 +71,12 @@
     if (rows.length < 6) return;
     const values = (key) => [...new Set(rows.map((row) => row.dataset[key]))].filter((value) => value !== "");
     const ranks = values("rank").sort((a, b) => a - b);
-    const search = make("input", "", { type: "search", placeholder: "text or file" });
-    const rank = choice("rank", ranks, "all");
-    const severity = choice("severity", values("severity"), "all");
-    const kind = choice("kind", values("kind"), "all");
+    const search = make("input", "", { type: "search", placeholder: words.placeholder });
+    const rank = choice("rank", ranks, words.all);
+    const severity = choice("severity", values("severity"), words.all);
+    const kind = choice("kind", values("kind"), words.all);
     const order = make("select", "", { name: "order" });
-    order.append(make("option", "oldest first", { value: "" }), make("option", "newest first", { value: "new" }));
+    order.append(make("option", words.oldest, { value: "" }), make("option", words.newest, { value: "new" }));
     const shown = make("output", "", {});
     const update = () => {
       const wanted = search.value.toLowerCase();
@@ -87,21 +89,25 @@
         row.hidden = !fits;
         if (fits) visible += 1;
       }
-      shown.textContent = `${visible} of ${rows.length}`;
+      shown.textContent = words.shown.replace("#", visible).replace("#", rows.length);
     };
     order.addEventListener("change", () => body.append(...(order.value ? [...rows].reverse() : rows)));
     for (const control of [search, rank, severity, kind]) control.addEventListener("input", update);
-    bar.append(field("Search", search));
-    if (ranks.length > 1) bar.append(field("Rank", rank));
-    bar.append(field("Severity", severity), field("Kind", kind), field("Order", order), shown);
+    bar.append(field(words.search, search));
+    if (ranks.length > 1) bar.append(field(words.rank, rank));
+    bar.append(field(words.severity, severity), field(words.kind, kind), field(words.order, order), shown);
     update();
+    const first = body.querySelector("tr.initiating");
+    if (first) body.closest(".scroll").scrollTop = first.offsetTop - 160;
   };
 
   const ready = () => {
-    document.getElementById("tools").hidden = false;
+    const tools = document.getElementById("tools");
+    words = JSON.parse(tools.dataset.words);
+    tools.hidden = false;
     document.querySelectorAll("button.copy").forEach((button) => { button.hidden = false; });
     const toggle = document.querySelector("[data-theme-toggle]");
-    const name = () => { toggle.textContent = isDark() ? "Light" : "Dark"; };
+    const name = () => { toggle.textContent = isDark() ? words.light : words.dark; };
     name();
     document.addEventListener("click", (event) => {
       const button = event.target.closest("button");
