@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import re2
 
 from rca.events import EventBuilder
-from rca.ingest.blocks.lines import add_system, claim, table_line
+from rca.ingest.blocks.lines import add_system, claim, table_line, table_lines
 from rca.ingest.document import Document
 from rca.ingest.packages import package_name
 
@@ -116,6 +116,37 @@ RULES = (
 _COMPILED = tuple((re2.compile(rule.pattern), rule.add) for rule in RULES)
 
 
+_LIBRARY = re2.compile(r"\s*\[(?:pip3?|conda)\]")
+_FAILURE = re2.compile(r"\s*(?:Traceback|[\w.]*(?:Error|Exception|Warning|Interrupt)\b)")
+_REPORT_LINE = re2.compile(r"\s*(?:$|[A-Za-z][^:]{0,60}:|\[(?:pip3?|conda)\]|/|=+|-|\*|GPU |Collecting environment)")
+
+
+class CollectEnvParser:
+    """Reads the whole report of `collect_env` (PyTorch, vLLM), so that no other parser takes its lines."""
+
+    name = "collect_env"
+    triggers: tuple[str, ...] = (r"^Collecting environment information", r"^PyTorch version\s*: ")
+
+    def parse(self, document: Document, line: int, out: EventBuilder) -> int:
+        """Apply the rules to every line of the report."""
+        before, end = len(out), line
+        libraries = False
+        for place, text in table_lines(document, line, most=400):
+            listed = _LIBRARY.match(text) is not None
+            if not _REPORT_LINE.match(text) or _FAILURE.match(text) or (libraries and not listed):
+                break
+            libraries = libraries or listed
+            _apply(out, document, place, text)
+            end = place + 1 if text.strip() else end
+        return claim(document, line, end) if len(out) > before else line
+
+
+def _apply(out: EventBuilder, document: Document, line: int, text: str) -> None:
+    for pattern, add in _COMPILED:
+        if (match := pattern.search(text)) is not None:
+            add(out, document, line, match)
+
+
 class EnvironmentParser:
     """Adds packages and `system.environment` events for lines that tell versions."""
 
@@ -124,9 +155,6 @@ class EnvironmentParser:
 
     def parse(self, document: Document, line: int, out: EventBuilder) -> int:
         """Read the one line; every rule that fits adds its event."""
-        text = table_line(document, line)
         before = len(out)
-        for pattern, add in _COMPILED:
-            if (match := pattern.search(text)) is not None:
-                add(out, document, line, match)
+        _apply(out, document, line, table_line(document, line))
         return claim(document, line, line + 1) if len(out) > before else line

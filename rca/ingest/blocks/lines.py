@@ -20,19 +20,24 @@ class TableLine(NamedTuple):
     """Without colours; the prefix of a logger is taken off where there is one, indentation stays."""
 
 
-def table_line(document: Document, number: int) -> str:
-    """Return a line without the prefix of its logger or launcher."""
-    prefix = document.prefix(number)
-    plain = prefix.rank is None and prefix.time is None and prefix.level is None
-    return document.raw(number) if plain else prefix.message
+def table_line(document: Document, number: int, *, ruled: bool = False) -> str:
+    """Return a line without the prefix of its logger or launcher.
+
+    `ruled` is for tables drawn with `|`: the stroke at the start of a row is no separator of a prefix.
+    """
+    prefix, raw = document.prefix(number), document.raw(number)
+    if prefix.rank is None and prefix.time is None and prefix.level is None:
+        return raw
+    head = raw.removesuffix(prefix.message).rstrip() if prefix.message else ""
+    return raw[len(head) - 1 :] if ruled and head.endswith("|") else prefix.message
 
 
-def table_lines(document: Document, start: int, *, most: int = MAX_TABLE) -> Iterator[TableLine]:
+def table_lines(document: Document, start: int, *, most: int = MAX_TABLE, ruled: bool = False) -> Iterator[TableLine]:
     """Yield the lines from `start` on that the rank of the first line wrote; lines of other ranks are passed over."""
     rank = document.prefix(start).rank
     for number in range(start, min(start + most, len(document) + 1)):
         if number == start or document.prefix(number).rank == rank:
-            yield TableLine(number, table_line(document, number))
+            yield TableLine(number, table_line(document, number, ruled=ruled))
 
 
 def claim(document: Document, start: int, end: int) -> int:

@@ -48,7 +48,7 @@ class MemorySummaryParser:
             return line
         found: dict[str, Any] = {"device": int(device[1])}
         end = line + 1
-        for number, text in table_lines(document, line + 1, most=80):
+        for number, text in table_lines(document, line + 1, most=80, ruled=True):
             plain = text.strip()
             if not plain.startswith("|"):
                 break

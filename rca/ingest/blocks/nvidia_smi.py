@@ -38,7 +38,7 @@ class NvidiaSmiParser:
         processes: list[dict[str, Any]] = []
         driver: dict[str, Any] = {}
         end = line
-        for number, text in table_lines(document, line, most=_MAX_LINES):
+        for number, text in table_lines(document, line, most=_MAX_LINES, ruled=True):
             plain = text.strip()
             if number > line and (not plain.startswith(("|", "+")) and plain):
                 break

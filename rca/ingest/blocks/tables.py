@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from rca.ingest.blocks.device_monitor import DmonParser, GpuQueryParser, GpuStatParser
-from rca.ingest.blocks.environment import EnvironmentParser
+from rca.ingest.blocks.environment import CollectEnvParser, EnvironmentParser
 from rca.ingest.blocks.host_tables import DiskFreeParser, FreeParser, LimitsParser, ListingParser, TopParser
 from rca.ingest.blocks.interconnect import IbstatParser
 from rca.ingest.blocks.kubernetes import PodDescriptionParser, PodEventsParser
@@ -33,6 +33,7 @@ TABLES: tuple[BlockParser, ...] = (
     PodDescriptionParser(),
     PodEventsParser(),
     IbstatParser(),
+    CollectEnvParser(),
     PackageLinesParser(),
     EnvironmentParser(),
     VariablesParser(),
