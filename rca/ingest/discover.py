@@ -40,7 +40,7 @@ def discover(run_dir: Path, limits: Limits | None = None) -> tuple[list[Source],
     sources: list[Source] = []
     for source in _walk(run_dir, run_dir.resolve(), "", 0, skipped):
         if len(sources) >= limits.files:
-            why = f"The directory holds more than {limits.files:,} files; the ones after {sources[-1].path} were left out."
+            why = f"The directory holds more than {limits.files:,} files; this one and those after it were left out."
             skipped.append(_skip(source.path, why))
             break
         sources.append(source)
@@ -59,11 +59,9 @@ def path_rank(path: str) -> int | None:
 def path_host(path: str) -> str | None:
     """Return the node that a relative path names (`node_2.out`, `dmesg_gpu-22.txt`), or None."""
     stem = path.rsplit(".", 1)[0] if "." in path.rsplit("/", 1)[-1] else path
-    named = None
-    for named in _NAMED_HOST.finditer(stem):
-        pass
-    if named is not None:
-        return named["host"]
+    named = _NAMED_HOST.findall(stem)
+    if named:
+        return str(named[-1])
     numbered = _NUMBERED_HOST.search(stem)
     return f"{numbered[1].lower()}{numbered[2]}" if numbered else None
 

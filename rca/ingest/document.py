@@ -25,6 +25,12 @@ class Document(Protocol):
 
     path: str
     """Relative path of the source."""
+    silent: set[int]
+    """Lines of source code and file names inside a traceback, on which a signature would be an accident."""
+    claimed: set[int]
+    """Lines that a block has read although others have lines in between; no other block looks at them."""
+    told: set[tuple[str, str]]
+    """Settings that were already added, as (name, text): sixty-four ranks print the same ones."""
 
     def __len__(self) -> int:
         """Return the number of lines."""
@@ -43,6 +49,12 @@ class Document(Protocol):
 
     def time(self, line: int) -> int | None:
         """Return the last wall-clock time printed at or before the line."""
+
+    def phase(self, line: int) -> str | None:
+        """Return the phase of the job that was last told at or before the line."""
+
+    def first_local_rank(self) -> int:
+        """Return the global rank of local rank 0 on the node that wrote the source, as far as it tells; else 0."""
 
 
 class BlockParser(Protocol):

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from typing import NamedTuple
 
 from rca.ingest.document import Prefix
-from rca.ingest.timestamps import Clock, Stamp, clock, month_number
+from rca.ingest.prefix_tokens import LABELS, LEVEL_GROUPS, RANK_GROUPS, STAMPS, token_at, token_pattern
+from rca.ingest.timestamps import Clock
 
 ANSI = re.compile(r"\x1b(?:\[[0-?]{0,32}[ -/]{0,4}[@-~]|\][^\x07\x1b]{0,512}(?:\x07|\x1b\\)|[@-Z\\-_])")
 """Colours, cursor movements and titles of terminals."""
@@ -21,144 +23,116 @@ _LEVELS = {
     "warn": "warning",
     "warning": "warning",
     "error": "error",
-    "err": "error",
     "critical": "fatal",
     "fatal": "fatal",
 }
 _GLOG = {"D": "debug", "V": "debug", "I": "info", "W": "warning", "E": "error", "F": "fatal", "C": "fatal"}
-
-_TIME = r"(?P<{0}h>\d\d):(?P<{0}m>\d\d):(?P<{0}s>\d\d)(?:[.,:](?P<{0}f>\d{{1,9}}))?"
-_ZONE = r"(?: ?(?P<{0}z>Z|UTC|[+-]\d\d:?\d\d))?"
-_LEVEL_WORD = r"TRACE|DEBUG|VERBOSE|INFO|NOTICE|SUCCESS|WARN(?:ING)?|ERROR|CRITICAL|FATAL"
-_FILE = r"[\w./<>+-]{1,120}\.(?:py|pyx|cc|cpp|cu|cuh|c|h|hpp|rs|go|js):\d{1,6}"
-
-_TOKENS = (
-    (
-        "rank",
-        r"\[(?:default|rank|Rank |RANK[:= ]|global_rank[:= ]?|GLOBAL_RANK[:= ]?)(?P<rank>\d{1,6})\](?:: ?| |(?=\[))",
-    ),
-    ("rankword", r"(?:rank|Rank|RANK)[ =:_]{0,2}(?P<rankword>\d{1,6})(?:\]|:(?= )| ?\|| - )[ ]?"),
-    ("mpi", r"\[\d{1,6},(?P<mpi>\d{1,6})\]<std(?:out|err)>: ?"),
-    ("process", r"\((?P<who>[A-Za-z][\w.:-]{0,60}) (?P<about>(?:[a-z_]{1,20}=[^ ,)]{1,60}[, ]{0,2}){1,5})\) ?"),
-    (
-        "glog",
-        r"\[?(?P<gl>[DIWEFVC])(?P<gd>\d{3,4}) "
-        + _TIME.format("g")
-        + r"(?: +\d{1,20})?(?: (?P<gfile>[^\s\]]{1,160}))?\] ?",
-    ),
-    ("oldglog", r"\[(?P<ol>[IWEF]) [\w./-]{1,120}:\d{1,6}\] ?"),
-    (
-        "iso",
-        r"[\[(]?(?P<iy>(?:19|20)\d\d)[-/.](?P<io>\d\d)[-/.](?P<id>\d\d)[T _]{1,2}"
-        + _TIME.format("i")
-        + _ZONE.format("i")
-        + r"[\])]?",
-    ),
-    ("us", r"\[?(?P<uo>\d\d)/(?P<ud>\d\d)/(?P<uy>(?:19|20)\d\d),? " + _TIME.format("u") + r"(?: (?P<up>AM|PM))?\]?"),
-    ("short", r"\[?(?P<so>\d\d)[-/](?P<sd>\d\d) " + _TIME.format("s") + r"\]?"),
-    (
-        "named",
-        r"\[?(?:[A-Z][a-z]{2} )?(?P<no>[A-Z][a-z]{2}) {1,2}(?P<nd>\d{1,2}) "
-        + _TIME.format("n")
-        + r"(?: (?:[A-Z]{3,4} )?(?P<ny>(?:19|20)\d\d))?\]?"
-        + r"(?: (?P<host>[A-Za-z][\w.-]{1,60}) [\w./-]{1,40}(?:\[\d{1,8}\])?: )?",
-    ),
-    ("clock", r"[\[(]?" + _TIME.format("c") + r"[\])]?(?=[ \t|:\]-]|$)"),
-    ("uptime", r"\[ {0,7}\d{1,10}\.\d{6}\] "),
-    ("epoch", r"\[?(?P<es>1[0-9]{9})(?:\.(?P<ef>\d{1,9}))?\]?[ :|]"),
-    ("cri", r"(?:stdout|stderr) [FP] "),
-    ("hflevel", r"\[(?P<hl>" + _LEVEL_WORD + r")\|[^\]\n]{1,80}\] ?"),
-    ("onnx", r"\[(?P<xl>[VIWEF]):onnxruntime:[^\]]{0,160}\] ?"),
-    ("level", r"\[ {0,2}(?P<bl>(?:" + _LEVEL_WORD + r")|(?:debug|info|notice|warn|warning|error|fatal)) {0,4}\]:? ?"),
-    ("basic", r"(?P<al>" + _LEVEL_WORD + r"):[A-Za-z_][\w.]{0,80}:(?=\S)"),
-    ("word", r"(?P<wl>" + _LEVEL_WORD + r")(?=[ :|\t\]-]|$)[ \t]{0,6}:?[ ]?"),
-)
-_AFTER = (
-    ("separator", r"(?:[ \t]{1,8}|[ \t]{0,4}(?:>>|::|[|:>]|-(?= ))[ \t]{1,4})"),
-    ("pid", r"\[(?:PID:? ?|pid=?|[A-Z][a-z]{0,12}Process-?)?\d{1,8}\](?=[ :\[])[ :]?"),
-    ("file", r"\[?" + _FILE + r"(?::[\w<>.]{1,60})?(?:\]| ?-|:| >>)[ ]?"),
-    ("logger", r"\[[A-Za-z_][\w.]{1,60}(?::\d{1,6})?\] ?(?=\S)"),
-    ("name", r"(?P<logger>[A-Za-z_][\w.]{1,60})(?::[\w<>]{1,60}:\d{1,6})?(?: - | \| |: (?![\d\[-]))"),
-)
-_TAG = ("tag", r"\[[A-Za-z_][\w.-]{0,30}\] ?(?=\[?(?:19|20)\d\d[-/])")
-_HOST_RANK = ("node", r"(?P<host>[A-Za-z][\w.-]{0,60}): \[(?P<noderank>\d{1,6})\] ")
-_LABEL = ("label", r" {0,5}(?P<label>\d{1,6}): ?")
-
-
-def _compile(*tokens: tuple[str, str]) -> re.Pattern[str]:
-    return re.compile("|".join(f"(?P<t_{name}>{pattern})" for name, pattern in tokens))
-
-
-_START = _compile(_TAG, *_TOKENS)
-_NEXT = _compile(*_TOKENS, *_AFTER)
-_LABELLED = _compile(_LABEL)
-_NODE = _compile(_HOST_RANK)
 _WORKER = re.compile(r"(?:_TP|_DP|_PP|_EP|rank=|_rank)(\d{1,6})")
 _INNER_RANK = re.compile(r"\[[^\]\n]{0,60}\b(?:Rank|RANK|rank)[ =:](\d{1,6})\]|^[Rr]ank[ =](\d{1,6})[: ]")
+_INNER = 80
+"""Characters of a message in which it may name its own rank."""
 _NO_LOGGER = ("Error", "Exception", "Warning", "Interrupt", "Exit", "Killed")
+_PARTS = 14
+
+
+class _Shape(NamedTuple):
+    """The prefix of the last line, when only its time may differ on the next one."""
+
+    head: str
+    kind: str
+    tail: str
+    """What stands between the time and the message."""
+    indent: int
+    """Blanks at the end of the tail that belong to the message."""
+    named: bool
+    rank: int | None
+    host: str | None
+    level: str | None
 
 
 class PrefixParser:
     """Takes the prefixes of one source apart.
 
-    `labelled` says that every line starts with the number of its task (`srun --label`), which single lines cannot show.
+    `label` says what every line starts with, which single lines cannot show (see `label_of`). `first_local` is the
+    global rank of local rank 0, for the `[default3]:` of torchrun.
     """
 
-    def __init__(self, clock_: Clock, *, labelled: bool = False) -> None:
-        self._clock = clock_
-        self._labelled = labelled
+    def __init__(self, clock: Clock, *, label: str | None = None, first_local: int = 0) -> None:
+        self._clock = clock
+        self._label = LABELS[label] if label else None
+        self._first_local = first_local
+        self._shape: _Shape | None = None
 
     def parse(self, text: str, line: int) -> Prefix:
         """Return the message of one line without colours, and what stood in front of it."""
+        return self._like_the_last(text, line) or self._parse(text, line)
+
+    def _like_the_last(self, text: str, line: int) -> Prefix | None:
+        """Read a line whose prefix differs from the one before in nothing but the time."""
+        shape = self._shape
+        if shape is None or not text.startswith(shape.head):
+            return None
+        found = token_pattern(shape.kind).match(text, len(shape.head))
+        if found is None or not text.startswith(shape.tail, found.end()):
+            return None
+        end = found.end() + len(shape.tail)
+        more = token_at(text, end, first=False)
+        if more is not None and not (shape.named and more.lastgroup == "t_name"):
+            return None
+        stamp = STAMPS[shape.kind](found)
+        time = None if stamp is None else self._clock.resolve(stamp, line)
+        message = text[end - shape.indent :]
+        rank = _inner_rank(message) if shape.rank is None else shape.rank
+        return Prefix(message=message, rank=rank, host=shape.host, time=time, level=shape.level)
+
+    def _parse(self, text: str, line: int) -> Prefix:
         position = 0
         rank: int | None = None
         host: str | None = None
         time: int | None = None
         level: str | None = None
-        if self._labelled:
-            found = _LABELLED.match(text)
-            if found:
-                rank, position = int(found["label"]), found.end()
-        found = _NODE.match(text, position)
-        if found:
-            host, rank, position = found["host"], int(found["noderank"]), found.end()
-        pattern = _START
-        names = 0
-        blank = was_rank = False
+        stamped: tuple[int, int, str] | None = None
+        if self._label is not None and (found := self._label.match(text)):
+            groups = found.groupdict()
+            rank, host, position = int(groups.get("label") or groups["noderank"]), groups.get("host"), found.end()
+        named = blank = was_rank = False
         before = position
-        for _ in range(14):
-            found = pattern.match(text, position)
+        for part in range(_PARTS):
+            found = token_at(text, position, first=part == 0)
             if found is None or found.end() == position:
                 break
             kind = (found.lastgroup or "")[2:]
             if kind == "name":
-                if (level is None and time is None) or names or found["logger"].endswith(_NO_LOGGER):
+                if (level is None and time is None) or named or found["logger"].endswith(_NO_LOGGER):
                     break
-                names += 1
+                named = True
             blank = kind == "separator" and found[0].isspace()
             if blank:
                 before = position + (0 if was_rank or text[position - 1 : position] in {"", " "} else 1)
-            was_rank = kind in _RANKS
+            was_rank = kind in RANK_GROUPS
             position = found.end()
-            pattern = _NEXT
             if was_rank:
                 if rank is None or kind == "rank":
-                    rank = int(found[_RANKS[kind]])
+                    rank = int(found[RANK_GROUPS[kind]]) + (self._first_local if found[0].startswith("[default") else 0)
             elif kind == "process":
                 inner = _WORKER.search(found[0])
                 rank = rank if inner is None else int(inner[1])
-            elif kind in _LEVEL_GROUPS:
-                level = level or _level(found[_LEVEL_GROUPS[kind]])
+            elif kind in LEVEL_GROUPS:
+                level = level or _level(found[LEVEL_GROUPS[kind]])
             if kind == "named":
                 host = host or found["host"]
-            if kind in _STAMPS and time is None:
-                stamp = _STAMPS[kind](found)
+            if kind in STAMPS and stamped is None:
+                stamp = STAMPS[kind](found)
                 time = None if stamp is None else self._clock.resolve(stamp, line)
+                stamped = (found.start(), found.end(), kind)
         # Blanks between two parts of a prefix belong to it; blanks in front of the message are its indentation.
-        message = text[before if blank else position :] if position else text
-        if rank is None:
-            inner = _INNER_RANK.search(message, 0, 80)
-            rank = None if inner is None else int(inner[1] or inner[2])
+        start = before if blank else position
+        # A glog token states its level and its file beside the time, so the next line may differ in more.
+        if stamped is not None and stamped[2] != "glog":
+            first, last, kind = stamped
+            self._shape = _Shape(text[:first], kind, text[last:position], position - start, named, rank, host, level)
+        message = text[start:] if position else text
+        rank = _inner_rank(message) if rank is None else rank
         return Prefix(message=message, rank=rank, host=host, time=time, level=level)
 
 
@@ -167,73 +141,21 @@ def strip_colours(text: str) -> str:
     return ANSI.sub("", text) if "\x1b" in text else text
 
 
-def labelled(lines: Sequence[str]) -> bool:
-    """Say whether the lines start with task numbers (`0: `), as `srun --label` writes them."""
+def label_of(lines: Sequence[str]) -> str | None:
+    """Return what nine in ten lines start with: `task` (`0: `), `node` (`node7: [5] `), or None."""
     filled = [line for line in lines if line.strip()]
     if len(filled) < 3:
-        return False
-    return sum(_LABELLED.match(line) is not None for line in filled) >= 0.9 * len(filled)
+        return None
+    for name, pattern in LABELS.items():
+        if sum(pattern.match(line) is not None for line in filled) >= 0.9 * len(filled):
+            return name
+    return None
+
+
+def _inner_rank(message: str) -> int | None:
+    found = _INNER_RANK.search(message, 0, _INNER) if "ank" in message[:_INNER] or "ANK" in message[:_INNER] else None
+    return None if found is None else int(found[1] or found[2])
 
 
 def _level(word: str) -> str | None:
     return _GLOG.get(word) if len(word) == 1 else _LEVELS.get(word.lower())
-
-
-def _stamp(year: str | None, month: int | None, day: int | None, micros: int | None) -> Stamp | None:
-    return None if micros is None else Stamp(int(year) if year else None, month, day, micros)
-
-
-def _iso(found: re.Match[str]) -> Stamp | None:
-    return _stamp(found["iy"], int(found["io"]), int(found["id"]), clock(*found.group("ih", "im", "is", "if", "iz")))
-
-
-def _us(found: re.Match[str]) -> Stamp | None:
-    micros = clock(*found.group("uh", "um", "us", "uf"))
-    if micros is not None and found["up"]:
-        noon = 12 * 3_600_000_000
-        micros = micros % noon + (noon if found["up"] == "PM" else 0)
-    return _stamp(found["uy"], int(found["uo"]), int(found["ud"]), micros)
-
-
-def _short(found: re.Match[str]) -> Stamp | None:
-    return _stamp(None, int(found["so"]), int(found["sd"]), clock(*found.group("sh", "sm", "ss", "sf")))
-
-
-def _named(found: re.Match[str]) -> Stamp | None:
-    month = month_number(found["no"])
-    micros = clock(*found.group("nh", "nm", "ns", "nf"))
-    return None if month is None else _stamp(found["ny"], month, int(found["nd"]), micros)
-
-
-def _glog(found: re.Match[str]) -> Stamp | None:
-    digits = found["gd"]
-    return _stamp(None, int(digits[:-2]), int(digits[-2:]), clock(*found.group("gh", "gm", "gs", "gf")))
-
-
-def _of_day(found: re.Match[str]) -> Stamp | None:
-    return _stamp(None, None, None, clock(*found.group("ch", "cm", "cs", "cf")))
-
-
-def _epoch(found: re.Match[str]) -> Stamp | None:
-    return Stamp(1970, 1, 1, int(found["es"]) * 1_000_000 + int((found["ef"] or "0")[:6].ljust(6, "0")))
-
-
-_STAMPS = {
-    "iso": _iso,
-    "us": _us,
-    "short": _short,
-    "named": _named,
-    "glog": _glog,
-    "clock": _of_day,
-    "epoch": _epoch,
-}
-_RANKS = {"rank": "rank", "rankword": "rankword", "mpi": "mpi"}
-_LEVEL_GROUPS = {
-    "glog": "gl",
-    "oldglog": "ol",
-    "hflevel": "hl",
-    "onnx": "xl",
-    "level": "bl",
-    "word": "wl",
-    "basic": "al",
-}

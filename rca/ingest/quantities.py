@@ -48,7 +48,7 @@ def size_bytes(text: str) -> int | None:
     found = _SIZE.match(text)
     if found is None:
         return None
-    return round(float(found[1].replace(",", "")) * 1024 ** _POWERS[found[2].lower()])
+    return round(float(found[1].replace(",", "")) * 1024.0 ** _POWERS[found[2].lower()])
 
 
 def seconds(text: str) -> float | None:

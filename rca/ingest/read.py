@@ -8,7 +8,7 @@ from datetime import datetime, timezone
 from rca.diagnosis import SourceRecord
 from rca.errors import UnreadableSource
 from rca.ingest.content import read_head
-from rca.ingest.interface import Ingested, IngestContext, Ingestor, Source
+from rca.ingest.interface import IngestContext, Ingested, Ingestor, Source
 
 _BINARY = (
     (b"\x80\x02", "a pickle, which is never loaded"),
@@ -40,7 +40,7 @@ def read_source(
         head = read_head(source)
         reader = next((item for item in ingestors if item.accepts(source, head)), None)
         if reader is None:
-            return _skipped(source, kind, _unclaimed(source, head)), None
+            return _skipped(source, kind, _unclaimed(head)), None
         kind = reader.name
         ingested = reader.read(source, context)
     except UnreadableSource as error:
@@ -58,7 +58,7 @@ def read_source(
     return record, ingested
 
 
-def _unclaimed(source: Source, head: bytes) -> str:
+def _unclaimed(head: bytes) -> str:
     what = next((text for magic, text in _BINARY if head.startswith(magic)), None)
     if what is None and b"\0" not in head[:512] and head[:512].isascii():
         return "It is source code or a document, not what the job printed."

@@ -2,7 +2,15 @@
 
 from __future__ import annotations
 
+from rca.ingest.blocks.bare_exceptions import BareExceptionParser
+from rca.ingest.blocks.command_lines import CommandLineParser
+from rca.ingest.blocks.exits import ExitParser
+from rca.ingest.blocks.native_crash import NativeCrashParser
+from rca.ingest.blocks.printed_objects import PrintedObjectParser
+from rca.ingest.blocks.settings_blocks import SettingsBlockParser
+from rca.ingest.blocks.settings_lines import SettingsLineParser
 from rca.ingest.blocks.tables import TABLES
+from rca.ingest.blocks.torchelastic import ElasticSummaryParser
 from rca.ingest.blocks.traceback import TracebackParser
 from rca.ingest.config_files import ConfigFileIngestor
 from rca.ingest.csv_files import CsvIngestor
@@ -24,7 +32,18 @@ from rca.ingest.text import TextIngestor
 from rca.ingest.torch_files import TorchFileIngestor
 from rca.ingest.weight_index import WeightIndexIngestor
 
-BLOCKS: tuple[BlockParser, ...] = (TracebackParser(), *TABLES)
+BLOCKS: tuple[BlockParser, ...] = (
+    TracebackParser(),
+    NativeCrashParser(),
+    ElasticSummaryParser(),
+    *TABLES,
+    ExitParser(),
+    BareExceptionParser(),
+    PrintedObjectParser(),
+    SettingsLineParser(),
+    SettingsBlockParser(),
+    CommandLineParser(),
+)
 """Parsers of what spans several lines of a log; the first that knows a line takes it."""
 
 INGESTORS: tuple[Ingestor, ...] = (

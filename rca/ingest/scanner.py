@@ -6,7 +6,10 @@ import hashlib
 import os
 import platform
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from importlib.metadata import version
 from pathlib import Path
 from typing import Any, NamedTuple, Protocol
 
@@ -27,11 +30,20 @@ class Hit(NamedTuple):
     """Indexes of the patterns that may match here; each needs a confirmation on the message."""
 
 
+@dataclass
+class Tally:
+    """Lines of one pattern that are only counted, because enough of them were looked at."""
+
+    count: int = 0
+    last: int = -1
+    """Where the last one ended in the buffer, or -1."""
+
+
 class Scanner(Protocol):
     """Finds candidate lines in a buffer."""
 
-    def hits(self, buffer: bytes) -> Iterator[Hit]:
-        """Yield the lines on which a pattern may match, in order."""
+    def hits(self, buffer: bytes, counted: Mapping[int, Tally]) -> Iterator[Hit]:
+        """Yield the lines on which a pattern may match, in order; patterns in `counted` are only counted."""
 
 
 def scanner_for(patterns: Sequence[str]) -> Scanner:
@@ -92,23 +104,30 @@ class _HyperscanScanner:
         self._database, others = _compile(patterns, usable)
         self._others = _SetScanner(patterns, others) if others else None
 
-    def hits(self, buffer: bytes) -> Iterator[Hit]:
-        found = self._batch(buffer)
+    def hits(self, buffer: bytes, counted: Mapping[int, Tally]) -> Iterator[Hit]:
+        found = self._batch(buffer, counted)
         if found is None:
             found = self._line_by_line(buffer)
         if self._others is None:
             return found
-        return _merge(found, self._others.hits(buffer))
+        return _merge(found, self._others.hits(buffer, counted))
 
-    def _batch(self, buffer: bytes) -> Iterator[Hit] | None:
+    def _batch(self, buffer: bytes, counted: Mapping[int, Tally]) -> Iterator[Hit] | None:
         if self._database is None:
             return iter(())
         reports: list[tuple[int, int]] = []
         append = reports.append
+        newline = buffer.find
 
-        def report(pattern: int, start: int, end: int, flags: int, context: Any) -> bool | None:
-            append((end, pattern))
-            return len(reports) > _REPORTS or None
+        def report(pattern: int, _start: int, end: int, _flags: int, _context: Any) -> bool | None:
+            tally = counted.get(pattern)
+            if tally is None:
+                append((end, pattern))
+                return len(reports) > _REPORTS or None
+            if tally.last < 0 or newline(b"\n", tally.last, end) >= 0:
+                tally.count += 1
+            tally.last = end
+            return None
 
         try:
             self._database.scan(buffer, match_event_handler=report)
@@ -123,10 +142,10 @@ class _HyperscanScanner:
             first = self._first(view[position:])
             if first is None:
                 return
-            start, end = _line_around(buffer, position + max(first - 1, 0))
+            start, end = line_around(buffer, position + max(first - 1, 0))
             ids: set[int] = set()
 
-            def report(pattern: int, begin: int, stop: int, flags: int, context: set[int]) -> None:
+            def report(pattern: int, _start: int, _end: int, _flags: int, context: set[int]) -> None:
                 context.add(pattern)
 
             self._database.scan(view[start:end], match_event_handler=report, context=ids)
@@ -137,14 +156,12 @@ class _HyperscanScanner:
     def _first(self, view: memoryview) -> int | None:
         ends: list[int] = []
 
-        def report(pattern: int, start: int, end: int, flags: int, context: Any) -> bool:
+        def report(_pattern: int, _start: int, end: int, _flags: int, _context: Any) -> bool:
             ends.append(end)
             return True
 
-        try:
+        with suppress(self._terminated):
             self._database.scan(view, match_event_handler=report)
-        except self._terminated:
-            pass
         return ends[0] if ends else None
 
 
@@ -158,14 +175,17 @@ class _SetScanner:
             self._set.Add(patterns[index].encode())
         self._set.Compile()
 
-    def hits(self, buffer: bytes) -> Iterator[Hit]:
+    def hits(self, buffer: bytes, counted: Mapping[int, Tally]) -> Iterator[Hit]:
         match = self._set.Match
         indexes = self._indexes
         start = 0
         for line in re.split(rb"[\n\r]", buffer):
-            found = match(line)
-            if found:
-                yield Hit(start, start + len(line), frozenset(indexes[item] for item in found))
+            found = frozenset(indexes[item] for item in match(line))
+            for pattern in found & counted.keys():
+                counted[pattern].count += 1
+                counted[pattern].last = start + len(line)
+            if found - counted.keys():
+                yield Hit(start, start + len(line), found - counted.keys())
             start += len(line) + 1
 
 
@@ -185,15 +205,17 @@ def _lines(buffer: bytes, reports: Sequence[tuple[int, int]]) -> Iterator[Hit]:
         if stop > end:
             if ids:
                 yield Hit(start, end, frozenset(ids))
-            start, end = _line_around(buffer, max(stop - 1, 0))
+            start, end = line_around(buffer, max(stop - 1, 0))
             ids = set()
         ids.add(pattern)
     if ids:
         yield Hit(start, end, frozenset(ids))
 
 
-def _line_around(buffer: bytes, position: int) -> tuple[int, int]:
-    start = max(buffer.rfind(b"\n", 0, position), buffer.rfind(b"\r", 0, position)) + 1
+def line_around(buffer: bytes, position: int) -> tuple[int, int]:
+    """Return where the line, or the state of a rewritten line, around a position starts and ends."""
+    start = buffer.rfind(b"\n", 0, position) + 1
+    start = max(start, buffer.rfind(b"\r", start, position) + 1)
     newline = buffer.find(b"\n", position)
     newline = len(buffer) if newline < 0 else newline
     back = buffer.find(b"\r", position, newline)
@@ -211,10 +233,9 @@ def _merge(first: Iterator[Hit], second: Iterator[Hit]) -> Iterator[Hit]:
 
 def _compile(patterns: Sequence[str], usable: Sequence[int]) -> tuple[Any, list[int]]:
     """Return the Hyperscan database and the indexes of the patterns it cannot express."""
-    import hyperscan
 
     key = hashlib.sha256(
-        repr((patterns, usable, hyperscan.__version__, platform.machine(), platform.processor())).encode()
+        repr((patterns, usable, version("hyperscan"), platform.machine(), platform.processor())).encode()
     )
     cache = _cache_file(f"lines-{key.hexdigest()[:32]}.hsdb")
     stored = _load(cache, len(patterns))

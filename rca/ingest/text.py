@@ -4,19 +4,19 @@ from __future__ import annotations
 
 import codecs
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
 
 import re2
 
-from rca.events import EventBuilder
+from rca.ingest.captures import typed
 from rca.ingest.content import open_content
 from rca.ingest.document import BlockParser, Prefix
-from rca.ingest.interface import Ingested, IngestContext, Source
-from rca.ingest.captures import typed
-from rca.ingest.scanner import Hit, Scanner, scanner_for
+from rca.ingest.interface import IngestContext, Ingested, Source
+from rca.ingest.repeats import BoundedEvents, Repeats
+from rca.ingest.scanner import Hit, Scanner, Tally, line_around, scanner_for
 from rca.ingest.text_document import Chunk, TextDocument
 from rca.ingest.training_metrics import TRIGGERS, MetricReader, Segment
 from rca.rules.schema import Signature
@@ -30,8 +30,6 @@ _CODE_NAME = re.compile(
 _WIDE = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
 _BINARY_SHARE = 0.3
 """Share of bytes that no text has, above which a file is not text; logs with a few broken bytes stay far below."""
-_RANKS_TOLD = 4096
-"""Ranks whose first report of a signature is kept beyond the limit."""
 
 
 @dataclass(frozen=True)
@@ -100,23 +98,6 @@ def _engine(signatures: tuple[Signature, ...], blocks: tuple[BlockParser, ...]) 
     )
 
 
-class BoundedEvents(EventBuilder):
-    """An event builder that stops at the limit and counts what it refused."""
-
-    def __init__(self, source: Source, limit: int) -> None:
-        super().__init__(source.path, rank=source.rank, host=source.host)
-        self._left = limit
-        self.refused = 0
-
-    def add(self, **columns: Any) -> None:  # type: ignore[override]  # the same names, passed on
-        """Add one event while the limit allows."""
-        if self._left <= 0:
-            self.refused += 1
-            return
-        self._left -= 1
-        super().add(**columns)
-
-
 class _Reading:
     """One pass over one source."""
 
@@ -126,7 +107,8 @@ class _Reading:
         self._engine = engine
         self._out = BoundedEvents(source, context.limits.events_per_source)
         self._metrics = MetricReader(document)
-        self._seen: dict[int, _Seen] = {}
+        self._repeats: dict[int, Repeats] = {}
+        self._tallies: dict[int, Tally] = {}
         self._block_end = 0
         self._first_time: int | None = None
         self._last_time: int | None = None
@@ -135,10 +117,18 @@ class _Reading:
         """Look at every line of the chunk on which a pattern may match."""
         line = chunk.line
         counted = 0
-        for hit in self._engine.scanner.hits(chunk.text):
-            line += chunk.text.count(b"\n", counted, hit.start)
+        text = chunk.text
+        for hit in self._engine.scanner.hits(text, self._tallies):
+            line += text.count(b"\n", counted, hit.start)
             counted = hit.start
             self._line(chunk, hit, line)
+        for index, tally in self._tallies.items():
+            if tally.count:
+                # The last of the lines that were only counted stands for them.
+                hit = Hit(*line_around(text, max(tally.last - 1, 0)), frozenset({index}))
+                self._repeats[index].more(tally.count - 1)
+                self._line(chunk, hit, chunk.line + text.count(b"\n", 0, hit.start))
+                tally.count, tally.last = 0, -1
 
     def _line(self, chunk: Chunk, hit: Hit, line: int) -> None:
         document = self._document
@@ -155,7 +145,7 @@ class _Reading:
         if line not in document.silent:
             for index in sorted(kind for kind in kinds if kind >= 0):
                 self._signature(index, text, prefix, line, offset)
-        if -1 in kinds and line not in document.claimed and (line >= self._block_end or line not in document.silent):
+        if -1 in kinds and line not in document.claimed and line >= self._block_end:
             self._metrics.read(Segment(prefix.message, line, offset, self._time(prefix, line), prefix.rank))
 
     def _block(self, kinds: set[int], line: int) -> None:
@@ -174,6 +164,10 @@ class _Reading:
 
     def _signature(self, index: int, text: str, prefix: Prefix, line: int, offset: int) -> None:
         signature, pattern = self._engine.signatures[index]
+        repeats = self._repeats.get(index)
+        if repeats is None:
+            repeats = self._repeats[index] = Repeats(self._limits.repeats_per_signature)
+        repeats.candidate()
         found = pattern.search(prefix.message) or pattern.search(text)
         if found is None:
             return
@@ -199,7 +193,9 @@ class _Reading:
             "role": signature.role,
             "text": text,
         }
-        self._seen.setdefault(index, _Seen()).take(row, attrs, self._limits.repeats_per_signature, self._out)
+        repeats.take(row, attrs, self._out)
+        if repeats.only_count():
+            self._tallies.setdefault(index, Tally())
 
     def _time(self, prefix: Prefix, line: int) -> int | None:
         time = prefix.time if prefix.time is not None else self._document.time(line)
@@ -213,8 +209,8 @@ class _Reading:
         document = self._document
         told = list(warnings)
         cut = 0
-        for seen in self._seen.values():
-            cut += seen.flush(self._out)
+        for repeats in self._repeats.values():
+            cut += repeats.flush(self._out)
         self._metrics.finish(self._out)
         if document.cut_lines:
             told.append(f"{document.cut_lines:,} lines longer than {self._limits.line_bytes:,} bytes were cut.")
@@ -235,34 +231,3 @@ class _Reading:
             last_time=max(times, default=None),
             warnings=tuple(told),
         )
-
-
-class _Seen:
-    """The reports of one signature: the first ones, the first of each rank, and the last are kept."""
-
-    def __init__(self) -> None:
-        self.count = 0
-        self._kept = 0
-        self._ranks: set[int | None] = set()
-        self._last: tuple[Mapping[str, Any], dict[str, Any]] | None = None
-
-    def take(self, row: Mapping[str, Any], attrs: dict[str, Any], limit: int, out: EventBuilder) -> None:
-        """Keep the report, or hold it as the last one so far."""
-        self.count += 1
-        rank = row["rank"]
-        if self._last is not None and (self._kept < limit - 1 or self._held_is_new):
-            out.add(**self._last[0], attrs=self._last[1])
-            self._kept += 1
-        self._held_is_new = rank not in self._ranks and len(self._ranks) < _RANKS_TOLD
-        self._ranks.add(rank)
-        self._last = (row, attrs)
-
-    _held_is_new = False
-
-    def flush(self, out: EventBuilder) -> int:
-        """Keep the last report with the count of all; return how many were not kept."""
-        if self._last is None:
-            return 0
-        row, attrs = self._last
-        out.add(**row, attrs={**attrs, "count": self.count} if self.count > 1 else attrs)
-        return self.count - self._kept - 1

@@ -13,10 +13,12 @@ import numpy as np
 from rca.ingest.content import Buffer
 from rca.ingest.document import Prefix
 from rca.ingest.interface import Limits, Source
-from rca.ingest.prefixes import ANSI, PrefixParser, labelled
+from rca.ingest.prefixes import ANSI, PrefixParser, label_of
 from rca.ingest.timestamps import Clock, first_full_date
 
 _ANSI_BYTES = re.compile(ANSI.pattern.encode())
+_LOCAL_RANK = re.compile(rb"rank\s{0,8}: (\d{1,6}) \(local_rank: (\d{1,5})\)")
+_TAGGED_RANK = re.compile(rb"\[default(\d{1,5})\]:[^\n]{0,200}\[(?:PG [^\]\n]{0,60} )?Rank (\d{1,6})\]")
 _BLOCK = 1 << 20
 _CHUNK = 1 << 22
 _BLOCKS_KEPT = 8
@@ -43,7 +45,7 @@ class Chunk(NamedTuple):
 
 
 class TextDocument:
-    """A log, indexed sparsely: the newlines of a megabyte are counted once and located when a line of it is asked for."""
+    """A log, indexed sparsely: newlines are counted once and located when a line of their megabyte is asked for."""
 
     def __init__(self, source: Source, data: Buffer, limits: Limits) -> None:
         self.path = source.path
@@ -53,10 +55,10 @@ class TextDocument:
         self._size = len(data)
         self._limit = limits.line_bytes
         self._counts = self._count_lines()
-        self._blocks: OrderedDict[int, np.ndarray] = OrderedDict()  # type: ignore[type-arg]
+        self._blocks: OrderedDict[int, np.ndarray] = OrderedDict()
         self._clock = Clock(first_full_date(bytes(data[:_HEAD])) or first_full_date(bytes(data[-_HEAD:])))
         sample = self._sample()
-        self._parser = PrefixParser(self._clock, labelled=labelled(sample))
+        self._parser = PrefixParser(self._clock, label=label_of(sample), first_local=self.first_local_rank())
         self._prefixes: OrderedDict[int, Prefix] = OrderedDict()
         timed = any(self.parse(text, 0).time is not None for text in sample)
         self._look_back = _LOOK_BACK if timed else _LOOK_BACK_UNTIMED
@@ -67,6 +69,8 @@ class TextDocument:
         """Lines inside a traceback: source code and file names, where a signature would be an accident."""
         self.claimed: set[int] = set()
         """Lines that a block has read although it does not own all lines up to its end."""
+        self.told: set[tuple[str, str]] = set()
+        """Settings that were already printed, as (name, text)."""
         self.cut_lines = 0
 
     def __len__(self) -> int:
@@ -174,6 +178,16 @@ class TextDocument:
         if end > start and self._data[end - 1] == _RETURN:
             end -= 1
         return start, end
+
+    def first_local_rank(self) -> int:
+        """Return the global rank of local rank 0 on the node that wrote the source, as far as it tells; else 0."""
+        place = self._data.find(b"(local_rank: ")
+        if place >= 0:
+            found = _LOCAL_RANK.search(bytes(self._data[max(0, place - 60) : place + 40]))
+            if found and int(found[1]) >= int(found[2]):
+                return int(found[1]) - int(found[2])
+        found = _TAGGED_RANK.search(bytes(self._data[-_HEAD:])) if self._data.find(b"[default") >= 0 else None
+        return max(0, int(found[2]) - int(found[1])) if found else 0
 
     def chunks(self) -> Iterator[Chunk]:
         """Yield the whole source in pieces of whole lines, longer lines cut at the line limit."""

@@ -11,8 +11,13 @@ from typing import NamedTuple
 DAY = 86_400_000_000
 """Microseconds."""
 
+_KEPT_EVERY = 60_000_000
+"""Known times are kept a minute apart: enough to tell the day of one that lacks it."""
 _MONTHS = {
-    name: number for number, name in enumerate("jan feb mar apr may jun jul aug sep oct nov dec".split(), start=1)
+    name: number
+    for number, name in enumerate(
+        ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec"), start=1
+    )
 }
 _FIRST_YEAR, _LAST_YEAR = 1970, 2100
 
@@ -36,12 +41,18 @@ class Stamp(NamedTuple):
 
 def clock(hours: str, minutes: str, seconds: str, fraction: str | None = None, zone: str | None = None) -> int | None:
     """Return microseconds since midnight UTC, or None for what is no time of day."""
+    whole = _whole(hours, minutes, seconds, zone)
+    if whole is None or not fraction:
+        return whole
+    return whole + int(fraction[:6].ljust(6, "0"))
+
+
+@lru_cache(maxsize=65_536)
+def _whole(hours: str, minutes: str, seconds: str, zone: str | None) -> int | None:
     hour, minute, second = int(hours), int(minutes), int(seconds)
     if hour > 23 or minute > 59 or second > 60:
         return None
     micros = ((hour * 60 + minute) * 60 + second) * 1_000_000
-    if fraction:
-        micros += int(fraction[:6].ljust(6, "0"))
     if zone and zone[0] in "+-":
         digits = zone[1:].replace(":", "")
         shift = (int(digits[:2]) * 60 + int(digits[2:] or 0)) * 60_000_000
@@ -122,7 +133,7 @@ class Clock:
         return self._times[0] if self._times else self._anchor
 
     def _keep(self, line: int, time: int) -> int:
-        if not self._lines or line > self._lines[-1]:
+        if not self._lines or (line > self._lines[-1] and abs(time - self._times[-1]) >= _KEPT_EVERY):
             self._lines.append(line)
             self._times.append(time)
         return time

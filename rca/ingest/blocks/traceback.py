@@ -1,4 +1,4 @@
-"""Python tracebacks: chained, grouped, wrapped by workers, prefixed line by line, interleaved between ranks, cut off."""
+"""Python tracebacks: chained, grouped, wrapped by workers, prefixed, interleaved between ranks, cut off."""
 
 from __future__ import annotations
 
@@ -8,12 +8,13 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from rca.events import EventBuilder
-from rca.ingest.text_document import TextDocument
+from rca.ingest.document import Document
 
 _HEADER = re.compile(r"(?:Original |Exception Group )?Traceback \(most recent call last\):?\s*$")
 _FRAME = re.compile(r'\s*File "(?P<file>[^"\n]{1,1000})", line (?P<line>\d{1,9})(?:, in (?P<function>.{1,300}))?\s*$')
 _EXCEPTION = re.compile(
-    r"(?P<type>(?:[A-Za-z_]\w{0,100}\.){1,12}\w{1,100}|[A-Z]\w{1,100})(?P<cause>\([\w.]{1,100}\))?(?:: ?(?P<message>.*))?\s*$",
+    r"(?P<type>(?:[A-Za-z_]\w{0,100}\.){1,12}\w{1,100}|"
+    r"[A-Z]\w{1,100})(?P<cause>\([\w.]{1,100}\))?(?:: ?(?P<message>.*))?\s*$",
 )
 _CAUGHT = re.compile(r"Caught (?P<type>[\w.]+) (?P<where>in .{1,200}?)\.?$")
 _CHAIN = ("During handling of the above exception", "The above exception was the direct cause")
@@ -52,9 +53,9 @@ class TracebackParser:
     """Python tracebacks; the event stands at the line that names the exception that ended the chain."""
 
     name = "traceback"
-    triggers = (r"Traceback \(most recent call last\)",)
+    triggers: tuple[str, ...] = (r"Traceback \(most recent call last\)",)
 
-    def parse(self, document: TextDocument, line: int, out: EventBuilder) -> int:
+    def parse(self, document: Document, line: int, out: EventBuilder) -> int:
         """Add one exception event for the chain that starts at `line`; return the line after it."""
         stream = _Stream(document, line)
         chain = _read_chain(stream)
@@ -93,7 +94,7 @@ class TracebackParser:
 class _Stream:
     """The lines of one process among interleaved ones, from a line on."""
 
-    def __init__(self, document: TextDocument, line: int) -> None:
+    def __init__(self, document: Document, line: int) -> None:
         self._document = document
         self._first = line
         self._tag = _tag(document, line)
@@ -162,7 +163,7 @@ class _Stream:
         return self._first + 1
 
 
-def _tag(document: TextDocument, line: int) -> tuple[int | None, str | None]:
+def _tag(document: Document, line: int) -> tuple[int | None, str | None]:
     prefix = document.prefix(line)
     return prefix.rank, prefix.host
 
@@ -198,7 +199,7 @@ def _read_one(stream: _Stream) -> _Raised:
     item = stream.peek()
     raised = _Raised(line=stream.last)
     while item is not None:
-        number, message = item
+        message = item[1]
         frame = _FRAME.match(message)
         if frame:
             raised.frames.append(

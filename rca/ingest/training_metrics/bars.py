@@ -8,7 +8,8 @@ from typing import NamedTuple
 _BAR = re.compile(
     r"(?P<desc>[^|%]{0,120}?):?\s{0,8}(?P<percent>\d{1,3})%(?: Completed)? ?\|[^|]{0,200}\|\s{0,4}"
     r"(?P<n>[\d.]{1,12}[kMG]?)/(?P<total>[\d.]{1,12}[kMG]?)\s{0,4}"
-    r"(?:\[(?P<elapsed>[\d:]{4,12})<(?P<eta>[\d:?]{1,12})(?:,\s{0,4}(?P<rate>[\d.]{1,12}|\?) ?(?P<unit>[A-Za-z]{1,12}/[A-Za-z]{1,12}))?"
+    r"(?:\[(?P<elapsed>[\d:]{4,12})<(?P<eta>[\d:?]{1,12})(?:,\s{0,4}(?P<rate>[\d.]{1,12}|"
+    r"\?) ?(?P<unit>[A-Za-z]{1,12}/[A-Za-z]{1,12}))?"
     r"(?P<postfix>[^\]\r\n]{0,1000}))?"
 )
 _TRAINING = re.compile(r"^\s*$|epoch|train|step|iter|optimi", re.I)

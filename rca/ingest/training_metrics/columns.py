@@ -1,6 +1,8 @@
-"""Metric rows of one source, collected in plain columns."""
+"""Metric rows of one source in plain columns: eight bytes a cell."""
 
 from __future__ import annotations
+
+from array import array
 
 import numpy as np
 
@@ -8,72 +10,83 @@ from rca.events import EventBuilder
 
 _MOST = 5_000_000
 """Points kept of one source: about a week of one line a second with eight values each."""
+_NONE = -(2**63)
+
+Kind = tuple[str, str | None, str | None, int | None]
+"""Name, unit, phase and rank of a point."""
 
 
 class MetricColumns:
     """Collects points cheaply and hands them to the event table at once."""
 
     def __init__(self) -> None:
-        self._names: list[str] = []
-        self._values: list[float] = []
-        self._lines: list[int] = []
-        self._offsets: list[int] = []
-        self._times: list[int | None] = []
-        self._steps: list[int | None] = []
-        self._ranks: list[int | None] = []
-        self._units: list[str | None] = []
-        self._phases: list[str | None] = []
+        self._kinds: dict[Kind, int] = {}
+        self._names: set[str] = set()
+        self._codes = array("i")
+        self._values = array("d")
+        self._lines = array("q")
+        self._offsets = array("q")
+        self._times = array("q")
+        self._steps = array("q")
         self.dropped = 0
 
     def __len__(self) -> int:
-        return len(self._names)
+        return len(self._codes)
 
-    def add(
-        self,
-        name: str,
-        value: float,
-        *,
-        line: int,
-        offset: int,
-        time: int | None,
-        step: int | None,
-        rank: int | None,
-        unit: str | None,
-        phase: str | None,
-    ) -> None:
+    def add(self, kind: Kind, value: float, *, line: int, offset: int, time: int | None, step: int | None) -> None:
         """Add one point."""
-        if len(self._names) >= _MOST:
+        if len(self._codes) >= _MOST:
             self.dropped += 1
             return
-        self._names.append(name)
+        code = self._kinds.get(kind)
+        if code is None:
+            code = self._kinds[kind] = len(self._kinds)
+            self._names.add(kind[0])
+        self._codes.append(code)
         self._values.append(value)
         self._lines.append(line)
         self._offsets.append(offset)
-        self._times.append(time)
-        self._steps.append(step)
-        self._ranks.append(rank)
-        self._units.append(unit)
-        self._phases.append(phase)
+        self._times.append(_NONE if time is None else time)
+        self._steps.append(_NONE if step is None or abs(step) >= -_NONE else step)
 
-    def set_steps(self, rows: list[int], steps: list[int | None]) -> None:
-        """Give rows the steps that became known only later."""
-        for row, step in zip(rows, steps, strict=True):
-            self._steps[row] = step
+    def has(self, name: str) -> bool:
+        """Whether a metric of that name was added."""
+        return name in self._names
+
+    def steps(self, rows: list[int]) -> list[int | None]:
+        """Return the steps that rows have so far."""
+        return [None if self._steps[row] == _NONE else self._steps[row] for row in rows]
+
+    def set_step(self, row: int, step: int) -> None:
+        """Give a row the step that became known only later."""
+        self._steps[row] = step
 
     def flush(self, out: EventBuilder, *, rank: int | None) -> None:
         """Hand all points over; points without a rank of their own take `rank`."""
-        if not self._names:
+        count = len(self._codes)
+        if not count:
             return
+        codes = np.frombuffer(self._codes, dtype=np.int32)
+        kinds = list(self._kinds)
+        names, units, phases = (np.array([kind[part] for kind in kinds], dtype=object)[codes] for part in range(3))
+        ranks = np.array([rank if kind[3] is None else kind[3] for kind in kinds], dtype=object)[codes]
         out.extend(
-            len(self._names),
+            count,
             kind="metric",
-            name=self._names,
-            value=np.asarray(self._values, dtype=np.float64),
-            line=self._lines,
-            offset=self._offsets,
-            time=self._times,
-            step=self._steps,
-            rank=[rank if item is None else item for item in self._ranks],
-            unit=self._units,
-            phase=self._phases,
+            name=names,
+            value=np.frombuffer(self._values, dtype=np.float64),
+            line=np.frombuffer(self._lines, dtype=np.int64),
+            offset=np.frombuffer(self._offsets, dtype=np.int64),
+            time=_nullable(self._times),
+            step=_nullable(self._steps),
+            rank=ranks,
+            unit=units,
+            phase=phases,
         )
+
+
+def _nullable(column: array[int]) -> object:
+    import pyarrow as pa
+
+    values = np.frombuffer(column, dtype=np.int64)
+    return pa.array(values, mask=values == _NONE)

@@ -41,7 +41,7 @@ def logged_steps(bars: list[tuple[int, int]], count: int) -> list[int] | None:
     `bars` holds (dicts seen before, steps done) for each state of the training bar. Trainers log at a fixed interval,
     after the bar of that step was drawn, so a bar at step n comes after n // interval dicts or one fewer.
     """
-    if not bars or count == 0:
+    if len(bars) < 2 or count == 0:
         return None
     first = bars[0][1] if bars[0][0] == 0 else 0
     estimates = {round((done - first) / seen) for seen, done in bars if seen > 0 and done > first}

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
 from functools import lru_cache
 from typing import NamedTuple
 
@@ -15,13 +14,12 @@ MOST = 4096
 NUMBER = r"[-+]?(?:\d[\d,]*\.?\d*(?:[eE][-+]?\d+)?|\.\d+(?:[eE][-+]?\d+)?|[nN][aA][nN]|[iI]nf(?:inity)?)"
 _FIRST_WORD = (
     r"(?:(?:train(?:ing)?|val(?:id(?:ation)?)?|test|eval|dev|lm|avg|average|mean|total|grad(?:ient)?|loss|learning|max|"
-    r"global|running|current|iter(?:ation)?|step|data|batch|elapsed|peak|gpu|cuda|num)[ -])"
+    r"global|running|current|iter(?:ation)?|step|data|batch|elapsed|peak|gpu|cuda|num|prompt|generation|gen)[ -])"
 )
 _PAIR = re.compile(
-    r"(?<![\w./@|%$-])"
-    r"(?P<key>"
+    r"(?<![\w./@|%$-])(?P<key>"
     + _FIRST_WORD
-    + r"{0,2}(?:time per iteration|[A-Za-z][\w./@%-]*|\|g\|)(?: ?\((?:ms|s|%|GB|GiB|MB|sec)\))?)"
+    + r"{0,2}(?:time per iteration|[A-Za-z][\w./@%-]*|\|g\|)(?: ?\((?:ms|s|%|GB|GiB|MB|sec|tokens?/s)\))?)"
     r"""(?P<sep>['"]?[ \t]{0,16}[:=]\s{0,16}['"]?|[ \t]{1,16})"""
     r"(?P<open>\[{0,2}|\()(?P<value>" + NUMBER + r")(?![\w]*/\w*\.\w)"
     r"(?P<unit> ?(?:GiB|GB|MiB|MB|KiB|KB|G|M|ms|us|µs|sec|s|%|k|K|B)(?![\w/])|)"
@@ -32,18 +30,84 @@ _SUFFIXED = re.compile(
     r"(?P<unit>s(?:ec)?/(?:step|it(?:er(?:ation)?)?|batch)|ms/(?:step|it(?:er(?:ation)?)?)|(?:it|its|steps?)/s(?:ec)?|"
     r"(?:tok(?:en)?s?|samples?|img|imgs|images|ex(?:amples)?|seqs?|words?)/s(?:ec(?:ond)?)?)(?![\w/])"
 )
+_SPEED_KEY = re.compile(
+    r"(?:it|its|steps?|tok(?:en)?s?|samples?|img|imgs|images|seqs?)/s(?:ec)?(?:/(?:gpu|dev(?:ice)?))?", re.I
+)
+_FOLLOWED = re.compile(r"[ :=]{1,8}[\d.]")
 _BARE_MS = re.compile(r"(?:^|[|,]) ?(?P<value>\d[\d,]*\.?\d*) ms(?= ?(?:[|,(]|$))")
 _SPACE_VALUE = re.compile(r"[.eE]|[nN][aA][nN]|[iI]nf")
 _GIB = {"gib": 1.0, "gb": 1.0, "g": 1.0, "mib": 1 / 1024, "mb": 1 / 1024, "m": 1 / 1024, "kib": 2**-20, "kb": 2**-20}
 _TIME = {"ms": 1e-3, "us": 1e-6, "µs": 1e-6}
+_STATED_UNIT = re.compile(r" ?\((?:ms|s|%|gb|gib|mb|sec|tokens?/s)\)$")
 _NOT_METRICS = frozenset(
-    """eta epoch epochs ep step steps iter iters iteration iterations it batch update num_updates global_step micro_step
-    rank local_rank pid seed port world_size node version torch python cuda time_elapsed elapsed remaining it/total s
-    exp. of in at to the for and with from is was took after than every only not line took v v_num id""".split()
+    (
+        "eta",
+        "epoch",
+        "epochs",
+        "ep",
+        "step",
+        "steps",
+        "iter",
+        "iters",
+        "iteration",
+        "iterations",
+        "it",
+        "batch",
+        "update",
+        "num_updates",
+        "global_step",
+        "micro_step",
+        "rank",
+        "local_rank",
+        "pid",
+        "seed",
+        "port",
+        "world_size",
+        "node",
+        "version",
+        "torch",
+        "python",
+        "cuda",
+        "time_elapsed",
+        "elapsed",
+        "remaining",
+        "s",
+        "exp.",
+        "of",
+        "in",
+        "at",
+        "to",
+        "the",
+        "for",
+        "and",
+        "with",
+        "from",
+        "is",
+        "was",
+        "took",
+        "after",
+        "than",
+        "every",
+        "only",
+        "not",
+        "line",
+        "v",
+        "v_num",
+        "id",
+        "block",
+        "best",
+        "tokens",
+        "samples",
+        "sample",
+        "consumed",
+        "model",
+    )
 )
+"""Words in front of a number that count, place or join, and measure nothing."""
+_STEP_TIME_KEYS = frozenset({"time", "iter time", "iter_time", "elapsed time per iteration", "step time", "step_avg"})
 _KNOWN = frozenset(METRIC_NAMES)
 _FAMILY = re.compile(
-    r"loss|acc|ppl|perplex|reward|kl|iou|dice|f1|bleu|wer|cer|mae|mse|rmse|auc|map|dice|entropy|nll|err"
+    r"loss|acc(?:uracy)?\b|_acc|top\d|ppl|perplex|reward|\bkl\b|iou|dice|\bf1|bleu|\bwer\b|\bcer\b|\bmae\b|mse|auc|entropy|nll|throughput"
 )
 
 
@@ -57,75 +121,122 @@ class Pair(NamedTuple):
     """Whether the name is one that training programs are known to print."""
 
 
-def pairs(message: str) -> Iterator[Pair]:
-    """Yield the metrics of a line; times in seconds, memory in GiB. Counters such as the step are left out."""
+class Reading(NamedTuple):
+    """How the number at one place of a line is to be read."""
+
+    name: str
+    unit: str | None
+    scale: float = 1.0
+    how: str = "plain"
+    """`inverse` for steps a second, `memory` for sizes without a unit."""
+    known: bool = False
+
+    def pair(self, raw: str) -> Pair | None:
+        """Return the metric, or None where the text is no number."""
+        try:
+            value = float(raw.replace(",", "") if "," in raw else raw)
+        except ValueError:
+            return None
+        if self.how == "inverse":
+            value = 1 / value if value else float("inf")
+        elif self.how == "memory":
+            value = _gib(value)
+        elif self.scale != 1.0:
+            value *= self.scale
+        return Pair(self.name, value, self.unit, self.known)
+
+
+class Slot(NamedTuple):
+    """One number of a line that is a metric."""
+
+    start: int
+    end: int
+    reading: Reading
+
+
+def slots(message: str) -> list[Slot]:
+    """Return the places of the metrics of a line; counters such as the step are left out."""
     text = message[:MOST]
-    for found in _PAIR.finditer(text):
-        key, separator, opened, raw, unit = found.group("key", "sep", "open", "value", "unit")
-        spaced = separator.isspace()
+    found: list[Slot] = []
+    taken: set[int] = set()
+    for item in _PAIR.finditer(text):
+        key, separator, opened, raw, unit = item.group("key", "sep", "open", "value", "unit")
+        start, end = item.span("value")
+        if _SPEED_KEY.fullmatch(key):
+            found.append(Slot(start, end, rate(key)))
+            continue
         name = _name(key)
-        if name is None:
+        if name is None or (opened and name != "learning_rate"):
             continue
-        known = name in _KNOWN or _FAMILY.search(name) is not None
-        if spaced and not (_SPACE_VALUE.search(raw) or name in _KNOWN):
-            continue
-        if opened and name not in {"learning_rate", "betas"}:
-            continue
-        value = _float(raw)
-        if value is not None:
-            yield Pair(*_common(name, key, value, unit.strip()), known)
-    for found in _SUFFIXED.finditer(text):
-        value = _float(found["value"])
-        if value:
-            yield rate(value, found["unit"])
+        if separator.isspace():
+            if not (_SPACE_VALUE.search(raw) or name in _KNOWN):
+                continue
+            taken.add(start)
+        found.append(Slot(start, end, _reading(name, key.lower(), unit.strip().lower())))
+    # `loss 3.5 it/s 1.3`: the number belongs to the name in front of it when a number follows the unit.
+    found.extend(
+        Slot(*item.span("value"), rate(item["unit"]))
+        for item in _SUFFIXED.finditer(text)
+        if not (item.start() in taken and _FOLLOWED.match(text, item.end()))
+    )
     bare = _BARE_MS.search(text)
     if bare:
-        yield Pair("step_time", float(bare["value"].replace(",", "")) / 1000, "s", True)
+        found.append(Slot(*bare.span("value"), Reading("step_time", "s", 1e-3, known=True)))
+    return found
 
 
-def rate(value: float, unit: str) -> Pair:
-    """Return a speed as printed by bars and loops as step time in seconds or as throughput."""
+def pairs(message: str) -> list[Pair]:
+    """Return the metrics of a line; times in seconds, memory in GiB."""
+    found = (slot.reading.pair(message[slot.start : slot.end]) for slot in slots(message))
+    return [pair for pair in found if pair is not None]
+
+
+@lru_cache(maxsize=256)
+def rate(unit: str) -> Reading:
+    """Return how a speed is read, as bars and loops print it: as step time in seconds or as throughput."""
     low = unit.lower()
     if low.startswith(("s/", "sec/")):
-        return Pair("step_time", value, "s", True)
+        return Reading("step_time", "s", known=True)
     if low.startswith("ms/"):
-        return Pair("step_time", value / 1000, "s", True)
+        return Reading("step_time", "s", 1e-3, known=True)
     if low.startswith(("it/", "its/", "step/", "steps/", "batch/", "batches/")):
-        return Pair("step_time", 1 / value if value else float("inf"), "s", True)
-    return Pair("throughput", value, unit, True)
+        return Reading("step_time", "s", how="inverse", known=True)
+    return Reading("throughput", unit, known=True)
 
 
-def plain(name: str, value: float) -> Pair:
-    """Return one entry of a dict of metrics."""
-    common = canonical_metric(name)
-    return Pair(*_common(common, name, value, ""), common in _KNOWN or _FAMILY.search(common) is not None)
+@lru_cache(maxsize=4096)
+def entry(key: str) -> Reading:
+    """Return how one entry of a dict of metrics is read."""
+    return _reading(canonical_metric(key), key.lower(), "")
 
 
 @lru_cache(maxsize=4096)
 def _name(key: str) -> str | None:
     low = key.lower().strip()
-    if low in _NOT_METRICS:
+    if low in _NOT_METRICS or low.rsplit(" ", 1)[-1] in _NOT_METRICS:
         return None
-    bare = re.sub(r" ?\((?:ms|s|%|gb|gib|mb|sec)\)$", "", low)
-    if low == "time" or bare in {"iter time", "iter_time", "elapsed time per iteration", "step time"}:
+    low = low.removeprefix("running ").removeprefix("current ").removeprefix("avg ")
+    bare = _STATED_UNIT.sub("", low)
+    if bare in _STEP_TIME_KEYS:
         return "step_time"
     common = canonical_metric(low)
-    return common if common in _KNOWN else canonical_metric(bare)
+    return common if common in _KNOWN else canonical_metric(bare).replace(" ", "_")
 
 
-def _common(name: str, key: str, value: float, unit: str) -> tuple[str, float, str | None]:
-    """Return name, value and unit with times in seconds and memory in GiB."""
-    low = unit.lower()
+@lru_cache(maxsize=4096)
+def _reading(name: str, key: str, unit: str) -> Reading:
+    """How a number is read: times in seconds, memory in GiB."""
+    known = name in _KNOWN or _FAMILY.search(name) is not None
     if name in {"step_time", "data_time"}:
-        stated = low or ("ms" if re.search(r"(?:\(|_|\b)ms\)?$", key.lower()) else "")
-        return name, value * _TIME.get(stated, 1.0), "s"
+        stated = unit or ("ms" if re.search(r"(?:\(|_|\b)ms\)?$", key) else "")
+        return Reading(name, "s", _TIME.get(stated, 1.0), known=known)
     if name in {"memory_allocated", "memory_reserved"}:
-        if low in _GIB:
-            return name, value * _GIB[low], "GiB"
-        return name, _gib(value), "GiB"
-    if low in {"k"}:
-        return name, value * 1000, None
-    return name, value, unit or None
+        if unit in _GIB:
+            return Reading(name, "GiB", _GIB[unit], known=known)
+        return Reading(name, "GiB", how="memory", known=known)
+    if unit == "k":
+        return Reading(name, None, 1000.0, known=known)
+    return Reading(name, unit or None, known=known)
 
 
 def _gib(value: float) -> float:
@@ -133,10 +244,3 @@ def _gib(value: float) -> float:
     if value >= 1e7:
         return value / 2**30
     return value / 1024 if value >= 300 else value
-
-
-def _float(text: str) -> float | None:
-    try:
-        return float(text.replace(",", ""))
-    except ValueError:
-        return None

@@ -3,22 +3,29 @@
 from __future__ import annotations
 
 import re
+from itertools import pairwise
 from typing import NamedTuple
 
 from rca.events import EventBuilder
 from rca.ingest.text_document import TextDocument
 from rca.ingest.training_metrics.bars import Bar, bar
 from rca.ingest.training_metrics.columns import MetricColumns
-from rca.ingest.training_metrics.counters import StepCounter, position
+from rca.ingest.training_metrics.counters import Position, position
 from rca.ingest.training_metrics.dicts import is_summary, logged_steps, metric_dict
-from rca.ingest.training_metrics.pairs import Pair, pairs, plain, rate
+from rca.ingest.training_metrics.line_template import LineTemplates
+from rca.ingest.training_metrics.pairs import Pair, entry, pairs, rate, slots
+from rca.ingest.training_metrics.serving import TRIGGERS as SERVING
+from rca.ingest.training_metrics.serving import serving
+from rca.ingest.training_metrics.step_counter import StepCounter
 
 TRIGGERS = (
-    r"(?i)(?:loss|\bsteps?|iter(?:ation)?s?|epoch|\bep|\btrl|\btel|\bs|ppl|updates?|batch)[\w()]{0,12}['\"]?[ \t:=#|\[(]{0,16}['\"(\[]{0,2}"
+    r"(?i)(?:loss|\bsteps?|iter(?:ation)?s?|epoch|\bep|\btrl|\btel|\bs|ppl|updates?|"
+    r"batch)[\w()]{0,12}['\"]?[ \t:=#|\[(]{0,16}['\"(\[]{0,2}"
     r"(?:(?:np\.)?float\d\d\()?[-+]?(?:\d|nan|inf)",
     r"\d%(?: Completed)? ?\|",
     r"(?i)\d[ =:>]{0,3}\[?[ \d/]{0,12}\]? ?\|?loss",
     r"(?i)(?:reducing|reduce)\b.{0,40}loss scale|loss scale: [0-9.]+, (?:reducing|but)",
+    *SERVING,
 )
 """Patterns of lines that may hold metrics."""
 
@@ -31,6 +38,13 @@ _ALONE = re.compile(
 )
 _REPR = re.compile(r"(?:^|[\s=:])[A-Za-z_][\w.]{0,60}\([A-Za-z_]\w{0,60}=")
 """A printed object or call (`Namespace(lr=0.1`): settings, not measurements."""
+_COUNTED = frozenset({"num_updates", "step", "global_step"})
+_BARS = 1_000_000
+"""States of progress bars that are remembered."""
+_DIGITS = str.maketrans("123456789", "000000000")
+_SHAPE = 160
+_BARREN = 4096
+"""Shapes of lines without metrics that are remembered, by their first 160 characters."""
 _EVAL_NAMES = {"loss": "eval_loss", "accuracy": "eval_accuracy"}
 
 
@@ -56,14 +70,19 @@ class MetricReader:
         self._bar_times: list[tuple[Segment, Pair, int | None]] = []
         self._bars: list[tuple[int, int]] = []
         self._dict_rows: list[list[int]] = []
-        self._unstepped = 0
-        self._plan: tuple[int, Segment] | None = None
-        self._epochs: tuple[int, Segment] | None = None
+        self._named_bar = False
+        self._plan: Segment | None = None
+        self._epochs: Segment | None = None
         self._direct_step_time = False
+        self._templates = LineTemplates()
+        self._barren: set[str] = set()
 
     def read(self, segment: Segment) -> bool:
         """Take the metrics of one line; False when it holds none."""
         message = segment.message
+        like = self._templates.read(message)
+        if like is not None:
+            return self._line(segment, *like)
         if "%" in message and "|" in message:
             drawn = bar(message)
             if drawn is not None:
@@ -73,25 +92,38 @@ class MetricReader:
             return self._dict(segment, found)
         scale = _LOSS_SCALE.search(message[:600])
         if scale is not None:
-            value = scale["now"] or scale["to"] or scale["tried"]
-            self._add(segment, plain("loss_scale", float(value.rstrip("."))), self._counter.last_step, phase="train")
+            value = float((scale["now"] or scale["to"] or scale["tried"]).rstrip("."))
+            self._add(segment, "loss_scale", value, None, self._counter.last_step, phase="train")
             return True
-        return self._line(segment)
+        served = serving(message)
+        if served:
+            for pair in served:
+                self._add(segment, pair.name, pair.value, pair.unit, None, phase="inference")
+            return True
+        return self._first_of_its_shape(segment)
 
     def finish(self, out: EventBuilder) -> None:
         """Settle the steps that become known only at the end and hand everything over."""
-        steps = logged_steps(self._bars, len(self._dict_rows)) if self._unstepped else None
-        if steps is not None:
-            for rows, step in zip(self._dict_rows, steps, strict=True):
-                self.columns.set_steps(rows, [step] * len(rows))
-        if not self._direct_step_time:
-            for segment, pair, step in self._bar_times:
-                self._add(segment, pair, step, phase="train")
+        known = self.columns.steps([rows[0] for rows in self._dict_rows if rows])
+        rising = all(a is not None and b is not None and a < b for a, b in pairwise(known))
+        steps = None if rising and len(known) > 1 else logged_steps(self._bars, len(self._dict_rows))
+        for rows, step in zip(self._dict_rows, steps or (), strict=False):
+            for row in rows:
+                self.columns.set_step(row, step)
+        trained = self._named_bar or self.columns.has("loss")
+        if not self._direct_step_time and trained:
+            for segment, pair, at in self._bar_times:
+                self._add(segment, pair.name, pair.value, pair.unit, at, phase="train")
         self.columns.flush(out, rank=self._document.rank)
-        planned = self._counter.planned() or (self._plan[0] if self._plan else None)
+        self._plans(out, trained=trained)
+
+    def _plans(self, out: EventBuilder, *, trained: bool) -> None:
+        """What the counters say the run was to do, as settings."""
+        counter = self._counter
         for name, value, segment in (
-            ("max_steps", planned, self._plan and self._plan[1]),
-            ("num_epochs", self._counter.epochs, self._epochs and self._epochs[1]),
+            ("max_steps", counter.planned() if trained else None, self._plan),
+            ("steps_per_epoch", counter.length, self._plan),
+            ("epochs", counter.epochs, self._epochs),
         ):
             if value and segment:
                 out.add(
@@ -106,60 +138,83 @@ class MetricReader:
                     attrs={"key": name, "value": value, "from": "progress"},
                 )
 
-    def _line(self, segment: Segment) -> bool:
+    def _first_of_its_shape(self, segment: Segment) -> bool:
+        """Look at a line that is like none before it; learn its shape when it holds metrics."""
         message = segment.message
-        if _REPR.search(message):
+        shape = message[:_SHAPE].translate(_DIGITS)
+        if shape in self._barren:
             return False
+        if not _REPR.search(message) and self._holds_metrics(segment):
+            return True
+        if len(self._barren) < _BARREN:
+            self._barren.add(shape)
+        return False
+
+    def _holds_metrics(self, segment: Segment) -> bool:
+        message = segment.message
         place = position(message)
-        alone = not place.own
-        if alone and not _ALONE.match(message):
+        if not place.own and not _ALONE.match(message):
             return False
-        found = list(pairs(message))
-        if not found or not (any(pair.known for pair in found) or len(found) > 2):
+        found = slots(message)
+        if not any(slot.reading.known for slot in found) and not (len(found) > 1 and place.strong):
             return False
+        values = [slot.reading.pair(message[slot.start : slot.end]) for slot in found]
+        self._templates.learn(message, place, found)
+        return self._line(segment, place, [pair for pair in values if pair is not None])
+
+    def _line(self, segment: Segment, place: Position, found: list[Pair]) -> bool:
         step = self._counter.step(place)
+        evaluation = place.evaluation
         if place.own:
             self._remember(segment, place.total or place.length, place.epochs)
-        if step is not None and not place.evaluation and (place.step is not None or place.batch is not None):
-            self._document.note_step(segment.line, step)
-        evaluation = place.evaluation
+            if step is not None and not evaluation and (place.step is not None or place.batch is not None):
+                self._document.note_step(segment.line, step)
+        elif not evaluation:
+            step = None
         phase = "eval" if evaluation else "train"
         self._document.note_phase(segment.line, phase)
+        self._pairs(segment, found, step, phase=phase)
+        return True
+
+    def _pairs(self, segment: Segment, found: list[Pair], step: int | None, *, phase: str) -> None:
+        """Add the metrics of one line, the first of each name."""
         seen: set[str] = set()
-        for pair in found:
-            name = _EVAL_NAMES.get(pair.name, pair.name) if evaluation else pair.name
+        for name, value, unit, _known in found:
+            if phase == "eval":
+                name = _EVAL_NAMES.get(name, name)  # noqa: PLW2901
             if name in seen:
                 continue
             seen.add(name)
-            self._direct_step_time |= name == "step_time"
-            self._add(segment, pair._replace(name=name), None if alone and not evaluation else step, phase=phase)
-        return True
+            if name == "step_time":
+                self._direct_step_time = True
+            of_eval = name.startswith("eval_")
+            self._add(segment, name, value, unit, step, phase="eval" if of_eval else phase)
 
     def _dict(self, segment: Segment, found: dict[str, float]) -> bool:
         summary = is_summary(found)
-        step_of = found.get("num_updates", found.get("step", found.get("global_step")))
+        counted = found.get("num_updates", found.get("step", found.get("global_step")))
         counter = self._counter
-        if step_of is not None and step_of == step_of and abs(step_of) < 2**53:
-            step: int | None = int(step_of)
-            counter.last_step = step
+        if counted is not None and abs(counted) < 2**53:
+            counter.last_step = int(counted)
             counter.steps_seen = True
-            self._document.note_step(segment.line, int(step_of))
-        else:
-            step = counter.last_step
+            self._document.note_step(segment.line, int(counted))
         evaluation = any(key.startswith("eval_") for key in found)
         phase = "eval" if evaluation else "train"
         self._document.note_phase(segment.line, phase)
         first = len(self.columns)
         for key, value in found.items():
-            if key in {"num_updates", "step", "global_step"}:
+            if key in _COUNTED:
                 continue
-            pair = plain(key, value)
+            reading = entry(key)
             if summary and not key.startswith("eval_"):
-                pair = pair._replace(name=f"summary.{key}" if key.endswith("loss") else key)
-            self._add(segment, pair, step, phase=phase)
-        if step_of is None and not summary and not evaluation:
+                name = f"summary.{key}" if key.endswith("loss") else key
+                self._add(segment, name, value, None, counter.last_step, phase=phase)
+            else:
+                pair = reading.pair(repr(value))
+                if pair is not None:
+                    self._add(segment, pair.name, pair.value, pair.unit, counter.last_step, phase=phase)
+        if counted is None and not summary and not evaluation:
             self._dict_rows.append(list(range(first, len(self.columns))))
-            self._unstepped += 1
         return True
 
     def _bar(self, segment: Segment, drawn: Bar) -> bool:
@@ -171,12 +226,20 @@ class MetricReader:
                 drawn = drawn._replace(kind="eval")
         if drawn.kind == "eval":
             self._document.note_phase(segment.line, "eval")
-        if drawn.kind != "train":
-            return False
         key = (drawn.description, drawn.done, drawn.total)
-        if key == self._bar_done:
+        if drawn.kind != "train" or key == self._bar_done:
             return False
         self._bar_done = key
+        step = self._bar_step(segment, drawn)
+        if drawn.rate:
+            pair = rate(drawn.unit or "it/s").pair(str(drawn.rate))
+            if pair is not None and len(self._bar_times) < _BARS:
+                self._bar_times.append((segment, pair, step))
+        self._pairs(segment, pairs(drawn.postfix), step, phase="train")
+        return True
+
+    def _bar_step(self, segment: Segment, drawn: Bar) -> int:
+        """Return the global step of a training bar and remember what it says about the plan."""
         counter = self._counter
         epoch = drawn.epoch
         if epoch is not None and counter.first_epoch is None:
@@ -184,47 +247,38 @@ class MetricReader:
         if drawn.step is not None:
             step = drawn.step
         elif epoch is not None:
-            base = 0 if counter.first_epoch == 0 else 1
-            step = max(epoch - base, 0) * drawn.total + drawn.done
+            step = counter.in_epoch(epoch, drawn.done, drawn.total)
+            counter.length = drawn.total
         else:
             step = drawn.done
-            self._bars.append((len(self._dict_rows), drawn.done))
+            counter.total = drawn.total
+            if len(self._bars) < _BARS:
+                self._bars.append((len(self._dict_rows), drawn.done))
         counter.last_step = step
         counter.steps_seen = True
+        counter.epochs = drawn.epochs or counter.epochs
         if drawn.done or epoch:
             self._document.note_step(segment.line, step)
-            self._document.note_phase(segment.line, "train")
-        if epoch is not None:
-            counter.length = drawn.total
-        counter.epochs = drawn.epochs or counter.epochs
+            if drawn.description or self.columns.has("loss"):
+                self._document.note_phase(segment.line, "train")
+        self._named_bar |= bool(drawn.description)
         self._remember(segment, drawn.total, drawn.epochs)
-        if epoch is None:
-            counter.total = drawn.total
-        if drawn.rate:
-            self._bar_times.append((segment, rate(drawn.rate, drawn.unit or "it/s"), step))
-        seen: set[str] = set()
-        for pair in pairs(drawn.postfix):
-            if pair.name not in seen:
-                seen.add(pair.name)
-                self._direct_step_time |= pair.name == "step_time"
-                self._add(segment, pair, step, phase="eval" if pair.name.startswith("eval_") else "train")
-        return True
+        return step
 
     def _remember(self, segment: Segment, total: int | None, epochs: int | None) -> None:
         if total and self._plan is None:
-            self._plan = (total, segment)
+            self._plan = segment
         if epochs and self._epochs is None:
-            self._epochs = (epochs, segment)
+            self._epochs = segment
 
-    def _add(self, segment: Segment, pair: Pair, step: int | None, *, phase: str) -> None:
+    def _add(
+        self, segment: Segment, name: str, value: float, unit: str | None, step: int | None, *, phase: str
+    ) -> None:
         self.columns.add(
-            pair.name,
-            pair.value,
+            (name, unit, phase, segment.rank),
+            value,
             line=segment.line,
             offset=segment.offset,
             time=segment.time,
             step=step,
-            rank=segment.rank,
-            unit=pair.unit,
-            phase=phase,
         )

@@ -1,0 +1,76 @@
+"""Events of one source with their limits: repeated messages counted, the whole capped."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from rca.events import EventBuilder
+from rca.ingest.interface import Source
+
+_RANKS_TOLD = 4096
+"""Ranks whose first report of a message is kept beyond the limit."""
+_ONLY_COUNT_AFTER = 10
+"""Times the limit after which a message is counted without another look, if nearly every candidate was one."""
+_SURE = 0.98
+
+
+class BoundedEvents(EventBuilder):
+    """An event builder that stops at the limit and counts what it refused."""
+
+    def __init__(self, source: Source, limit: int) -> None:
+        super().__init__(source.path, rank=source.rank, host=source.host)
+        self._left = limit
+        self.refused = 0
+
+    def add(self, **columns: Any) -> None:
+        """Add one event while the limit allows."""
+        if self._left <= 0:
+            self.refused += 1
+            return
+        self._left -= 1
+        super().add(**columns)
+
+
+class Repeats:
+    """The reports of one signature: the first ones, the first of each rank, and the last are kept."""
+
+    def __init__(self, limit: int) -> None:
+        self._limit = limit
+        self._candidates = 0
+        self._count = 0
+        self._kept = 0
+        self._ranks: set[int | None] = set()
+        self._held: tuple[Mapping[str, Any], dict[str, Any]] | None = None
+        self._held_is_new = False
+
+    def candidate(self) -> None:
+        """Count a line that the scanner proposed."""
+        self._candidates += 1
+
+    def take(self, row: Mapping[str, Any], attrs: dict[str, Any], out: EventBuilder) -> None:
+        """Keep the report, or hold it as the last one so far."""
+        self._count += 1
+        rank = row["rank"]
+        if self._held is not None and (self._kept < self._limit - 1 or self._held_is_new):
+            out.add(**self._held[0], attrs=self._held[1])
+            self._kept += 1
+        self._held_is_new = rank not in self._ranks and len(self._ranks) < _RANKS_TOLD
+        self._ranks.add(rank)
+        self._held = (row, attrs)
+
+    def only_count(self) -> bool:
+        """Say whether further reports need no look."""
+        return self._candidates >= _ONLY_COUNT_AFTER * self._limit and self._count >= _SURE * self._candidates
+
+    def more(self, count: int) -> None:
+        """Count reports that were not looked at."""
+        self._count += count
+
+    def flush(self, out: EventBuilder) -> int:
+        """Keep the last report with the count of all; return how many were not kept."""
+        if self._held is None:
+            return 0
+        row, attrs = self._held
+        out.add(**row, attrs={**attrs, "count": self._count} if self._count > 1 else attrs)
+        return self._count - self._kept - 1
