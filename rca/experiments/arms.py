@@ -13,7 +13,7 @@ from rca.errors import ExperimentError
 from rca.experiments.judges import LOWEST, lost_gap
 from rca.experiments.symptoms import shown
 from rca.experiments.twin import DENSE, TwinConfig
-from rca.experiments.workbench import Task, Workbench
+from rca.experiments.workbench import TIME_OVER, Task, Workbench
 
 LEAST_LEARNT = 0.2
 """Share of the chance loss that the reference arm must learn away; less means that the engine is broken."""
@@ -102,6 +102,8 @@ def train(
     tasks = [_task(config, seed, bench.device) for seed in seeds for config in configs]
     answers = bench.run(tasks, deadline=until)
     failed = next((answer.error for answer in answers if answer.error), "")
+    if failed == TIME_OVER:
+        raise OutOfTime
     if failed:
         raise ExperimentError(f"an arm did not finish: {failed}")
     rows = [
@@ -123,6 +125,15 @@ def train(
 
 class BrokenReference(ExperimentError):
     """The known-good recipe does not learn on this twin."""
+
+
+class OutOfTime(ExperimentError):
+    """The time for experiments was over before the arms had finished."""
+
+    def __init__(self) -> None:
+        super().__init__(
+            "the time for experiments was over before its arms had finished; a larger --budget or an idle machine helps"
+        )
 
 
 def _task(config: TwinConfig, seed: int, device: str) -> Task:

@@ -39,7 +39,7 @@ class _Job:
 
 def serve(source: int = 0, sink: int = 1) -> None:
     """Answer requests until standard input ends."""
-    os.nice(10)
+    os.nice(5)
     _preload()
     results = os.fdopen(os.dup(sink), "w", buffering=1)
     os.dup2(2, 1)

@@ -23,7 +23,7 @@ from torch.utils._pytree import tree_leaves
 
 from rca.experiments.capacity import MemoryQuestion
 from rca.experiments.models import transformer
-from rca.experiments.precision import CudaAutocastList
+from rca.experiments.precision import FullPrecisionList
 from rca.experiments.twin import ENCODERS, SEQ2SEQ
 
 _DEPTHS = (2, 4)
@@ -93,7 +93,7 @@ def fake_step(question: MemoryQuestion, depth: int) -> Iterator[tuple[LiveBytes,
             tracker.watch(tensor)
         if question.compute != question.weights:
             stack.enter_context(torch.autocast("cpu", dtype=_LOW[question.compute]))
-            stack.enter_context(CudaAutocastList())
+            stack.enter_context(FullPrecisionList())
         tokens = torch.zeros((question.batch, question.seq), dtype=torch.int64)
         inputs: dict[str, Any] = {"input_ids": tokens, "labels": tokens}
         if question.family in SEQ2SEQ:

@@ -12,7 +12,7 @@ from torch import nn
 
 from rca.experiments.data import Batch, Stream
 from rca.experiments.models import build, embeddings, input_embedding
-from rca.experiments.precision import backward_precision, forward_precision
+from rca.experiments.precision import forward_precision
 from rca.experiments.twin import TwinConfig
 
 _HOPELESS = 20.0
@@ -59,6 +59,7 @@ class _Loop:
     def __init__(self, model: nn.Module, optimizer: torch.optim.Optimizer, config: TwinConfig, device: str) -> None:
         self.model, self.optimizer, self.config, self.device = model, optimizer, config, device
         self.scaler = torch.amp.GradScaler(device, enabled=config.precision == "fp16" and config.scaler)
+        self.embedding = input_embedding(model)
         self.bases = [group["lr"] for group in optimizer.param_groups]
         self.losses: list[float | None] = []
         """None where the whole batch was dropped."""
@@ -86,8 +87,7 @@ class _Loop:
         total = 0.0
         for batch in batches:
             loss = self.loss(batch) * batch.weight / len(batches)
-            with backward_precision(config.precision, self.device):
-                self.scaler.scale(loss).backward()  # type: ignore[no-untyped-call]
+            self.scaler.scale(loss).backward()  # type: ignore[no-untyped-call]
             total += loss.item() / batch.weight
         if config.loss_reduction == "sum":
             total /= max(1, sum(int((batch.labels != -100).sum()) for batch in batches) // len(batches))
@@ -143,9 +143,8 @@ class _Loop:
     def _forward(self, batch: Batch) -> torch.Tensor:
         inputs = torch.from_numpy(batch.inputs).to(self.device)
         hook = None
-        embedding = input_embedding(self.model)
-        if batch.poisoned and embedding is not None:
-            hook = embedding.register_forward_hook(_spoil)
+        if batch.poisoned and self.embedding is not None:
+            hook = self.embedding.register_forward_hook(_spoil)
         if self.config.family in {"cnn", "mlp"}:
             logits = self.model(inputs)
         elif batch.source is not None:
@@ -182,7 +181,14 @@ def _optimizer(model: nn.Module, config: TwinConfig) -> torch.optim.Optimizer:
     if not groups:
         groups = [{"params": [nn.Parameter(torch.zeros(1))], "lr": config.lr}]
     decay = config.weight_decay
-    adam: dict[str, Any] = {"betas": (config.beta1, config.beta2), "eps": config.eps, "weight_decay": decay}
+    # The fused kernels give the same numbers in a tenth of the time; with a loss scaler the plain ones stay.
+    fused = config.precision != "fp16"
+    adam: dict[str, Any] = {
+        "betas": (config.beta1, config.beta2),
+        "eps": config.eps,
+        "weight_decay": decay,
+        "fused": fused,
+    }
     if config.optimizer == "adamw":
         return torch.optim.AdamW(groups, **adam)
     if config.optimizer == "adam":
@@ -191,4 +197,4 @@ def _optimizer(model: nn.Module, config: TwinConfig) -> torch.optim.Optimizer:
         return torch.optim.RMSprop(groups, weight_decay=decay, eps=config.eps, momentum=config.momentum)
     if config.optimizer == "adagrad":
         return torch.optim.Adagrad(groups, weight_decay=decay)
-    return torch.optim.SGD(groups, weight_decay=decay, momentum=config.momentum)
+    return torch.optim.SGD(groups, weight_decay=decay, momentum=config.momentum, fused=fused)

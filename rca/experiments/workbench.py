@@ -23,8 +23,7 @@ import rca
 
 MEMORY_BYTES = 2 * 2**30
 """Address space that a CPU job may take on top of the imported libraries; a tiny training needs a fifth of it."""
-STARTUP_SECONDS = 120.0
-"""Importing torch and transformers: 5 to 8 s on two idle cores, many times that on a loaded machine."""
+TIME_OVER = "the time for experiments was over"
 
 
 @dataclass(frozen=True)
@@ -117,7 +116,7 @@ class Workbench:
 
     def _give_up(self, answers: dict[str, Answer], keys: Iterable[str]) -> None:
         for key in keys:
-            answers[key] = Answer(error="the time for experiments was over")
+            answers[key] = Answer(error=TIME_OVER)
         self.close()
 
     def _send(self, task: Task, left: float) -> int:

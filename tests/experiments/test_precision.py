@@ -9,13 +9,13 @@ from rca.experiments.twin import TwinConfig
 
 
 def test_emulated_products_equal_native_half_products(torch: Any) -> None:
-    from rca.experiments.precision import RoundOnStore
+    from rca.experiments.precision import AsOnGpu
 
     torch.manual_seed(0)
     one = torch.randn(96, 128, dtype=torch.float16)
     other = torch.randn(128, 64, dtype=torch.float16)
     native = one @ other
-    with RoundOnStore():
+    with AsOnGpu(torch.float16):
         emulated = one @ other
     assert emulated.dtype is torch.float16
     assert (native == emulated).float().mean() > 0.995
@@ -23,11 +23,27 @@ def test_emulated_products_equal_native_half_products(torch: Any) -> None:
 
 
 def test_products_beyond_65504_become_infinite(torch: Any) -> None:
-    from rca.experiments.precision import RoundOnStore
+    from rca.experiments.precision import AsOnGpu
 
     large = torch.full((4, 64), 40.0, dtype=torch.float16)
-    with RoundOnStore():
+    with AsOnGpu(torch.float16):
         assert torch.isinf(large @ large.T).all()
+
+
+def test_gradients_are_rounded_as_native_half_rounds_them(torch: Any) -> None:
+    from rca.experiments.precision import AsOnGpu
+
+    torch.manual_seed(1)
+    inputs = torch.randn(32, 48)
+    start = torch.randn(48, 24)
+    weights = [start.clone().requires_grad_() for _ in range(2)]
+    native = (inputs.half() @ weights[0].half()).float().square().sum()
+    with AsOnGpu(torch.float16):
+        product = inputs @ weights[1]
+    emulated = product.float().square().sum()
+    for loss in (native, emulated):
+        loss.backward()
+    assert (weights[0].grad == weights[1].grad).float().mean() > 0.99
 
 
 def test_softmax_and_log_run_in_fp32_as_on_a_gpu(torch: Any) -> None:
@@ -42,9 +58,9 @@ def test_softmax_and_log_run_in_fp32_as_on_a_gpu(torch: Any) -> None:
 
 
 def test_fp32_is_left_alone(torch: Any) -> None:
-    from rca.experiments.precision import backward_precision, forward_precision
+    from rca.experiments.precision import forward_precision
 
-    with forward_precision("fp32", "cpu"), backward_precision("fp32", "cpu"):
+    with forward_precision("fp32", "cpu"):
         assert (torch.randn(4, 8) @ torch.randn(8, 8)).dtype is torch.float32
 
 
