@@ -62,7 +62,11 @@ def captures(event: Event) -> dict[str, Any]:
         if match is not None:
             found.update({key: value for key, value in match.groupdict().items() if value is not None})
     typed = {key: value for key, value in (event.attrs or {}).items() if value is not None}
-    found.update({key: value for key, value in typed.items() if key in {*_NUMBERS, "op", "rank"}})
+    found.update(
+        {key: value for key, value in typed.items() if key in {*_NUMBERS, "rank"} and _whole(value) is not None}
+    )
+    if isinstance(typed.get("op"), str):
+        found["op"] = typed["op"]
     for key in (*_NUMBERS, "rank"):
         if key in found:
             found[key] = _whole(found[key])
@@ -70,6 +74,8 @@ def captures(event: Event) -> dict[str, Any]:
 
 
 def _whole(value: Any) -> int | None:
+    if isinstance(value, bool):
+        return None
     try:
         return int(value)
     except (TypeError, ValueError, OverflowError):

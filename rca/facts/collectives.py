@@ -37,6 +37,8 @@ CATALOGUE: Mapping[str, str] = {
 
 _OTHER_ECHOES = frozenset({"nccl.remote_error", "nccl.ib_completion_error", "nccl.socket_closed", "nccl.comm_aborted"})
 """A rank that says one of these was in the collective as well and lost a peer instead of its patience."""
+LARGEST_JOB = 65_536
+"""More ranks than that are a misread number."""
 SAME_SIZE = frozenset({"ALLREDUCE", "BROADCAST", "ALLGATHER", "_ALLGATHER_BASE", "REDUCE", "REDUCE_SCATTER", "BARRIER"})
 """Operations in which all ranks must bring the same number of elements."""
 
@@ -212,10 +214,9 @@ def _missing(events: EventTable, timed_out: Sequence[Wait]) -> list[int]:
     spoke = {wait.rank for wait in timed_out}
     stated = config_number(events, "world_size")
     world = set(events.ranks) | spoke
-    if stated is not None and 1 < stated <= 4096:
-        world |= set(range(int(stated)))
-    else:
-        world |= set(range(max(world) + 1 if len(world) > 1 else 0))
+    size = int(stated) if stated is not None and stated > 1 else max(world) + 1 if len(world) > 1 else 0
+    if size <= LARGEST_JOB:
+        world |= set(range(size))
     echoed = {owner(event) for event in events.of_kind("log") if event.name in _OTHER_ECHOES} - {None}
     return sorted(world - spoke - echoed)
 

@@ -44,6 +44,8 @@ _PEER_TEXT = re.compile(
 )
 """Texts of exceptions that report somebody else's failure; none of them can begin one while a better one exists."""
 
+LARGEST_RANK = 1_000_000
+"""A larger capture is no rank."""
 TERMINATED, ABORTED = {-15, 143, -2, 130}, {-6, 134}
 
 
@@ -115,4 +117,5 @@ def owner(event: Event) -> int | None:
     if event.rank is not None:
         return event.rank
     named = event.attr("rank")
-    return named if isinstance(named, int) and not isinstance(named, bool) else None
+    known = isinstance(named, int) and not isinstance(named, bool) and 0 <= named < LARGEST_RANK
+    return named if known else None

@@ -8,6 +8,7 @@ from collections.abc import Iterator, Mapping
 import numpy as np
 
 from rca.events import EventTable
+from rca.facts.collectives import LARGEST_JOB
 from rca.facts.curves import SUMMARY_METRICS, config_number, curve
 from rca.facts.emit import emit, number
 from rca.facts.first_failure import chronology, finish_lines
@@ -196,8 +197,8 @@ def ranks(events: EventTable) -> Iterator[Fact]:
     if not world:
         return
     yield from emit("run.world_size", world, f"The job has {world} processes.")
-    missing = [rank for rank in range(world) if rank not in seen]
-    if len(seen) > 1 and missing and world <= 4096:
+    missing = sorted(set(range(world)) - set(seen)) if world <= LARGEST_JOB else []
+    if len(seen) > 1 and missing:
         says = f"{len(missing)} of {world} ranks left nothing behind: {_short(missing)}."
         yield from emit("run.ranks_missing", len(missing), says)
 
