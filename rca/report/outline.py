@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+import shlex
 from typing import NamedTuple
 
 from rca.diagnosis import Diagnosis, Evidence, Experiment, Failure, Hypothesis, TimelineEntry
@@ -79,12 +81,17 @@ def circumstances(item: Evidence | TimelineEntry | Failure) -> str:
     return ", ".join(part for part in parts if part)
 
 
+_NO_TEXT = re.compile(r"tfevents|\.trace\.json|\.(?:safetensors|gguf|pt|pth|bin|pb|parquet|npz|npy|ckpt)(?:$|\.)")
+_PAGERS = {".gz": "zless", ".bz2": "bzless", ".xz": "xzless", ".zst": "zstdless"}
+
+
 def pager_command(item: Evidence) -> str:
-    """The command that shows the place in its file."""
-    path = (
-        "'" + item.source.replace("'", "'\\''") + "'" if set(item.source) & set(" '\"$&;|<>()*?!`\\") else item.source
-    )
-    return f"less +{item.line} {path}" if item.source and item.line is not None else ""
+    """The command that shows the place in its file; nothing for files that a pager cannot show."""
+    if not item.source or item.line is None or _NO_TEXT.search(item.source):
+        return ""
+    pager = next((tool for ending, tool in _PAGERS.items() if item.source.endswith(ending)), "less")
+    path = f"./{item.source}" if item.source[0] in "-+" else item.source
+    return f"{pager} +{item.line} {shlex.quote(path)}"
 
 
 def reading_summary(diagnosis: Diagnosis) -> str:

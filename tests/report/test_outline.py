@@ -50,9 +50,14 @@ def test_places() -> None:
     assert pager_command(item) == "less +3 'a b.log'"
     assert (
         pager_command(Evidence(id="x", says="", weight=0, source="it's;rm -rf.log", line=1))
-        == "less +1 'it'\\''s;rm -rf.log'"
+        == "less +1 'it'\"'\"'s;rm -rf.log'"
     )
     assert pager_command(Evidence(id="x", says="", weight=0)) == ""
+    assert pager_command(Evidence(id="x", says="", weight=0, source="events.out.tfevents.1.node.0", line=4)) == ""
+    assert (
+        pager_command(Evidence(id="x", says="", weight=0, source="old/rank.log.gz", line=4))
+        == "zless +4 old/rank.log.gz"
+    )
 
 
 def test_reading_summary() -> None:

@@ -125,7 +125,9 @@ def _panel(
     low, high = x["scale"]["domain"]
     near = failure is not None and any(abs(step - failure) < 0.09 * (high - low) for step in evidence[:1])
     named = first and not near
-    layers += _marks(evidence, x, colour=MARK, dash=[2, 3], label=say("chart.evidence") if named else "", align="right")
+    early = bool(evidence) and evidence[0] < low + 0.1 * (high - low)
+    name = say("chart.evidence") if named else ""
+    layers += _marks(evidence, x, colour=MARK, dash=[2, 3], label=name, align="left" if early else "right")
     if failure is not None:
         late = failure > low + 0.9 * (high - low)
         align = "right" if late else "left"
