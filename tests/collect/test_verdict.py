@@ -12,7 +12,7 @@ HEALTHY = Cause(id="none", title="Nothing wrong", sentence="The run finished.", 
 
 
 def hypothesis(cause: str, probability: float, **more) -> Hypothesis:
-    return Hypothesis(cause=cause, title=cause, probability=probability, domain=cause.split(".")[0], **more)
+    return Hypothesis(cause=cause, title=cause, probability=probability, domain=cause.split(".", maxsplit=1)[0], **more)
 
 
 def answer(*hypotheses: Hypothesis, unknown: float = 0.1, healthy: float = 0.0):
