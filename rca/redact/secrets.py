@@ -10,12 +10,17 @@ import re2 as re
 
 from rca.redact.assignments import assigned
 
-_HINT = re.compile(
-    r"(?i)key|token|secret|passw|pwd|passphrase|credential|authorization|bearer|://[^/\s]*@|[?&](?:sig|auth|x-amz|x-goog)|"
-    r"A3T|A[BKS]IA|ACCA|AKIA|eyJ|gh[pousr]_|github_pat|gl[a-z]{2,5}-|gloas|GR1348941|hf_|api_org|wandb|r8_|nvapi|dapi|KGAT|"
-    r"sk-|[rs]k_live|gsk_|AIza|ya29|SG\.|xox|xapp|hooks\.slack|webhooks|sq0csp|pypi-|npm_|dckr_|hvs\.|\dQ~"
+_NAME = re.compile(r"(?i)key|token|secret|passw|pwd|passphrase|credential")
+"""Without one of these words nothing is assigned to a secret's name."""
+_SHAPE = re.compile(
+    r"(?i)aws.{0,60}[\"'=]|authorization|bearer|AccountKey|_authToken|://[^/\s]*@|PRIVATE KEY|"
+    r"[?&](?:x-amz-|x-goog-|sig|token|access_token|api_?key|key|auth|password|awsaccess)|"
+    r"A3T|A[BKS]IA|ACCA|eyJ|gh[pousr]_|github_pat|gl(?:pat|dt|ft|soat|rt|cbt|imt|ptt|agent)-|gloas-|GR1348941|"
+    r"\bhf_[a-z0-9]{20}|api_org_|wandb.{0,60}[0-9a-f]{40}|wandb_v|\br8_[a-z0-9]{20}|nvapi-|dapi[0-9a-f]{8}|KGAT_|"
+    r"\bsk-[\w-]{16}|[rs]k_live|gsk_|AIza|ya29|SG\.|xox|xapp|hooks\.slack|webhooks|sq0csp|pypi-AgE|npm_[a-z0-9]{20}|"
+    r"dckr_|hvs\.|\dQ~"
 )
-"""A line without any of these holds none of the shapes below, and most lines hold none."""
+"""Without one of these no detector finds anything; most lines hold none, and the detectors take 0.2 s to load."""
 _KEY_BLOCK = re.compile(
     r"-----BEGIN[A-Z0-9 ]{0,40} PRIVATE KEY(?: BLOCK)?-----(?s:.*?)(?:-----END[A-Z0-9 ]{0,40}-----|$|\z)"
 )
@@ -35,9 +40,10 @@ def secret_spans(text: str) -> list[Span]:
     found: list[Span] = []
     if _is_key_line(text):
         found.append((0, len(text)))
-    if _HINT.search(text):
-        found += [match.span() for match in _KEY_BLOCK.finditer(text)]
+    if _NAME.search(text):
         found += assigned(text)
+    if _SHAPE.search(text):
+        found += [match.span() for match in _KEY_BLOCK.finditer(text)]
         for pattern in _patterns():
             found += _of_pattern(pattern, text)
     return _merged(found)

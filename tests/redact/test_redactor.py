@@ -1,7 +1,13 @@
 from __future__ import annotations
 
+import re
+from typing import Literal
+
+from hypothesis import given
+from hypothesis import strategies as st
+
 from rca.diagnosis import Diagnosis, Run, Setting, SourceRecord, TimelineEntry, Verdict
-from rca.redact import redact_diagnosis
+from rca.redact import Redactor, redact_diagnosis
 
 from .corpus import secrets
 
@@ -59,3 +65,12 @@ def test_redacting_twice_changes_nothing_more() -> None:
     once = redact_diagnosis(made_of([line for _, line in secrets()]))
     twice = redact_diagnosis(once)
     assert twice.model_copy(update={"redaction": once.redaction}) == once
+
+
+@given(st.lists(st.text(max_size=200), max_size=8), st.sampled_from(["default", "strict"]))
+def test_any_text_comes_through(lines: list[str], mode: Literal["default", "strict"]) -> None:
+    redactor = Redactor(mode, hosts=["gpu-21"], users=["ada"])
+    for line in lines:
+        shown = redactor.text(line)
+        assert redactor.text(line) == shown
+        assert not re.search(r"(?<![A-Za-z0-9_-])gpu-21(?![A-Za-z0-9_-])", shown)
