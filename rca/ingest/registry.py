@@ -5,6 +5,7 @@ from __future__ import annotations
 from rca.ingest.blocks.bare_exceptions import BareExceptionParser
 from rca.ingest.blocks.command_lines import CommandLineParser
 from rca.ingest.blocks.exits import ExitParser
+from rca.ingest.blocks.inline_settings import InlineSettingsParser
 from rca.ingest.blocks.native_crash import NativeCrashParser
 from rca.ingest.blocks.printed_objects import PrintedObjectParser
 from rca.ingest.blocks.settings_blocks import SettingsBlockParser
@@ -46,6 +47,9 @@ BLOCKS: tuple[BlockParser, ...] = (
 )
 """Parsers of what spans several lines of a log; the first that knows a line takes it."""
 
+AFTER_METRICS: tuple[BlockParser, ...] = (InlineSettingsParser(),)
+"""Parsers of lines that neither a block nor the metrics of training took."""
+
 INGESTORS: tuple[Ingestor, ...] = (
     TensorBoardIngestor(),
     ProfilerTraceIngestor(),
@@ -63,6 +67,6 @@ INGESTORS: tuple[Ingestor, ...] = (
     PrometheusIngestor(),
     PackageListIngestor(),
     ScriptIngestor(),
-    TextIngestor(BLOCKS),
+    TextIngestor(BLOCKS, after_metrics=AFTER_METRICS),
 )
 """Readers of whole files; the first that accepts a file reads it, so the text reader stands last."""

@@ -20,6 +20,8 @@ _REPORTS = 400_000
 
 _TRAILING = re.compile(r"(?:\(\?P<\w+>\.[*+]\??\)|\(\.[*+]\??\)|\.[*+]\??|\[\^\\n\][*+]\??|\\s\*)$")
 
+_BOUNDED = re.compile(r"\.\{(\d+),\d+\}\??")
+
 
 class Hit(NamedTuple):
     """One line, or one state of a progress bar that rewrites its line."""
@@ -83,6 +85,11 @@ def loosen(pattern: str) -> str:
                 continue
         elif char in "^$":
             index += 1
+            continue
+        elif char == "." and (bounded := _BOUNDED.match(pattern, index)):
+            # A counted repetition of anything is dear to compile and a line is short: any length will do here.
+            kept.append(".*" if bounded[1] == "0" else f".{{{bounded[1]},}}")
+            index = bounded.end()
             continue
         kept.append(char)
         index += 1

@@ -5,21 +5,16 @@ from __future__ import annotations
 import codecs
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
-from functools import lru_cache
-from typing import Any
-
-import re2
 
 from rca.ingest.captures import typed
 from rca.ingest.content import open_content
 from rca.ingest.document import BlockParser, Prefix
 from rca.ingest.interface import IngestContext, Ingested, Source
+from rca.ingest.line_search import LineSearch, line_search
 from rca.ingest.repeats import BoundedEvents, Repeats
-from rca.ingest.scanner import Hit, Scanner, Tally, line_around, scanner_for
+from rca.ingest.scanner import Hit, Tally, line_around
 from rca.ingest.text_document import Chunk, TextDocument
-from rca.ingest.training_metrics import TRIGGERS, MetricReader, Segment
-from rca.rules.schema import Signature
+from rca.ingest.training_metrics import MetricReader, Segment
 
 _LOG_NAME = re.compile(
     r"\.(?:log|out|err|txt|stdout|stderr|output|trace)(?:[.-]?\d{1,6})?(?:\.(?:gz|xz|bz2|zst))?$", re.I
@@ -32,24 +27,14 @@ _BINARY_SHARE = 0.3
 """Share of bytes that no text has, above which a file is not text; logs with a few broken bytes stay far below."""
 
 
-@dataclass(frozen=True)
-class _Engine:
-    """Everything that is searched for in every line."""
-
-    scanner: Scanner
-    signatures: Sequence[tuple[Signature, Any]]
-    blocks: Sequence[tuple[BlockParser, tuple[Any, ...]]]
-    owners: Sequence[int]
-    """Pattern index -> signature index, or -1 for metrics, or -2-k for block k."""
-
-
 class TextIngestor:
     """Log text of any kind; reads whatever no other reader claims."""
 
     name = "log"
 
-    def __init__(self, blocks: Sequence[BlockParser]) -> None:
+    def __init__(self, blocks: Sequence[BlockParser], *, after_metrics: Sequence[BlockParser] = ()) -> None:
         self._blocks = tuple(blocks)
+        self._after_metrics = tuple(after_metrics)
 
     def accepts(self, source: Source, head: bytes) -> bool:
         """Say whether the file is text that a program wrote."""
@@ -63,7 +48,7 @@ class TextIngestor:
 
     def read(self, source: Source, context: IngestContext) -> Ingested:
         """Read a log. Raises UnreadableSource when the file cannot be opened."""
-        engine = _engine(tuple(context.signatures), self._blocks)
+        engine = line_search(context.signatures, self._blocks, self._after_metrics)
         with open_content(source, context.limits) as content:
             document = TextDocument(source, content.data, context.limits)
             reading = _Reading(source, context, document, engine)
@@ -81,27 +66,10 @@ def is_text(head: bytes) -> bool:
     return odd <= _BINARY_SHARE * len(text) and head.count(0) <= 0.1 * len(head)
 
 
-@lru_cache(maxsize=4)
-def _engine(signatures: tuple[Signature, ...], blocks: tuple[BlockParser, ...]) -> _Engine:
-    patterns: list[str] = [signature.pattern for signature in signatures]
-    owners = list(range(len(signatures)))
-    patterns += TRIGGERS
-    owners += [-1] * len(TRIGGERS)
-    for index, block in enumerate(blocks):
-        patterns += block.triggers
-        owners += [-2 - index] * len(block.triggers)
-    return _Engine(
-        scanner=scanner_for(patterns),
-        signatures=[(signature, re2.compile(signature.pattern)) for signature in signatures],
-        blocks=[(block, tuple(re2.compile(trigger) for trigger in block.triggers)) for block in blocks],
-        owners=owners,
-    )
-
-
 class _Reading:
     """One pass over one source."""
 
-    def __init__(self, source: Source, context: IngestContext, document: TextDocument, engine: _Engine) -> None:
+    def __init__(self, source: Source, context: IngestContext, document: TextDocument, engine: LineSearch) -> None:
         self._limits = context.limits
         self._document = document
         self._engine = engine
@@ -137,27 +105,40 @@ class _Reading:
         prefix = document.parse(text, line)
         if prefix.time is not None:
             document.note_time(line, prefix.time)
-        owners = self._engine.owners
-        kinds = {owners[pattern] for pattern in hit.patterns}
+        engine = self._engine
         offset = chunk.offset + hit.start if chunk.same else document.offset(line)
-        if min(kinds) < -1 and line >= self._block_end and line not in document.claimed:
-            self._block(kinds, line)
+        measured = not engine.metrics.isdisjoint(hit.patterns)
+        asked = [pattern for pattern in hit.patterns if pattern in engine.triggers]
+        if asked and self._open(line):
+            self._block(asked, line, late=False)
         if line not in document.silent:
-            for index in sorted(kind for kind in kinds if kind >= 0):
+            for index in sorted(pattern for pattern in hit.patterns if pattern < engine.count):
                 self._signature(index, text, prefix, line, offset)
-        if -1 in kinds and line not in document.claimed and line >= self._block_end:
-            self._metrics.read(Segment(prefix.message, line, offset, self._time(prefix, line), prefix.rank))
+        if self._open(line):
+            segment = Segment(prefix.message, line, offset, self._time(prefix, line), prefix.rank)
+            taken = measured and self._metrics.read(segment)
+            if asked and not taken:
+                self._block(asked, line, late=True)
 
-    def _block(self, kinds: set[int], line: int) -> None:
+    def _open(self, line: int) -> bool:
+        """Whether no block has read the line yet."""
+        return line >= self._block_end and line not in self._document.claimed
+
+    def _block(self, asked: Sequence[int], line: int, *, late: bool) -> None:
+        """Let the first block that knows the line take it."""
         message = self._document.prefix(line).message
-        raw = None
-        for kind in sorted((kind for kind in kinds if kind < -1), reverse=True):
-            block, triggers = self._engine.blocks[-2 - kind]
-            if not any(trigger.search(message) for trigger in triggers):
+        raw: str | None = None
+        tried: set[int] = set()
+        for pattern in sorted(asked):
+            trigger = self._engine.triggers[pattern]
+            if trigger.late is not late or trigger.order in tried:
+                continue
+            if trigger.pattern.search(message) is None:
                 raw = self._document.raw(line) if raw is None else raw
-                if not any(trigger.search(raw) for trigger in triggers):
+                if trigger.pattern.search(raw) is None:
                     continue
-            end = block.parse(self._document, line, self._out)
+            tried.add(trigger.order)
+            end = trigger.block.parse(self._document, line, self._out)
             if end > line:
                 self._block_end = max(self._block_end, end)
                 return

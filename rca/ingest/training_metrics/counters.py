@@ -20,14 +20,15 @@ _COUNT = (
     r"(?:\s{0,2}(?:/|of)\s{0,8}(?P<total>\d[\d,]{0,12}))?"
 )
 _GLOBAL, _STEP, _BATCH = (
-    re.compile(r"(?<![\w/-])(?:" + words + _COUNT, re.I)
-    for words in (
-        r"global[_ ]?steps?|num_updates|trainer/global_step|optimizer[_ ]step",
-        r"(?:train(?:ing)?[_ ])?steps?|iter(?:ation)?s?|it|s|update",
-        r"(?:train(?:ing)?[_ ])?batch(?:es)?|micro_step|samples?(?=[ :#=]{1,8}\d{1,9} ?/)",
+    re.compile(r"(?<![" + barred + r"])(?:" + words + _COUNT, re.I)
+    for barred, words in (
+        (r"\w-", r"global[_ ]?steps?|num_updates|trainer/global_step|optimizer[_ ]step"),
+        (r"\w/-", r"(?:train(?:ing)?[_ ])?steps?|iter(?:ation)?s?|it|update"),
+        (r"\w/-", r"(?:train(?:ing)?[_ ])?batch(?:es)?|micro_step|samples?(?=[ :#=]{1,8}\d{1,9} ?/)"),
     )
 )
 _LEADING = (
+    re.compile(r"s:(?P<step>\d{1,9})(?= )"),
     re.compile(r"\s{0,8}\[\s{0,8}(?P<step>\d{1,9})(?:\s{0,2}/\s{0,2}(?P<total>\d{1,9}))?\]"),
     re.compile(r"(?P<epoch>\d{1,5})\|(?P<step>\d{1,9})\|"),
     re.compile(r"\s{0,8}(?P<step>\d{1,9})/(?P<total>\d{1,9}) (?:\[[=>.]|━)"),

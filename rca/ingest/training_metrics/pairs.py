@@ -213,7 +213,7 @@ def entry(key: str) -> Reading:
 @lru_cache(maxsize=4096)
 def _name(key: str) -> str | None:
     low = key.lower().strip()
-    if low in _NOT_METRICS or low.rsplit(" ", 1)[-1] in _NOT_METRICS:
+    if len(low) < 2 or low in _NOT_METRICS or low.rsplit(" ", 1)[-1] in _NOT_METRICS:
         return None
     low = low.removeprefix("running ").removeprefix("current ").removeprefix("avg ")
     bare = _STATED_UNIT.sub("", low)

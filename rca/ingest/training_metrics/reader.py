@@ -38,6 +38,9 @@ _ALONE = re.compile(
 )
 _REPR = re.compile(r"(?:^|[\s=:])[A-Za-z_][\w.]{0,60}\([A-Za-z_]\w{0,60}=")
 """A printed object or call (`Namespace(lr=0.1`): settings, not measurements."""
+_PERPLEXITY = re.compile(r"\W{0,8}(?:ppl|perplexity)\b", re.I)
+_REACHED = re.compile(r"'(?P<name>[\w/.-]{1,80})' reached (?P<value>-?[\d.]{1,20}|nan|inf)")
+"""The message of Lightning's checkpoint callback."""
 _COUNTED = frozenset({"num_updates", "step", "global_step"})
 _BARS = 1_000_000
 """States of progress bars that are remembered."""
@@ -95,6 +98,9 @@ class MetricReader:
             value = float((scale["now"] or scale["to"] or scale["tried"]).rstrip("."))
             self._add(segment, "loss_scale", value, None, self._counter.last_step, phase="train")
             return True
+        reached = _REACHED.search(message)
+        if reached is not None:
+            return self._reached(segment, reached)
         served = serving(message)
         if served:
             for pair in served:
@@ -169,6 +175,8 @@ class MetricReader:
             self._remember(segment, place.total or place.length, place.epochs)
             if step is not None and not evaluation and (place.step is not None or place.batch is not None):
                 self._document.note_step(segment.line, step)
+        elif _PERPLEXITY.match(segment.message):
+            evaluation = True
         elif not evaluation:
             step = None
         phase = "eval" if evaluation else "train"
@@ -189,6 +197,13 @@ class MetricReader:
                 self._direct_step_time = True
             of_eval = name.startswith("eval_")
             self._add(segment, name, value, unit, step, phase="eval" if of_eval else phase)
+
+    def _reached(self, segment: Segment, found: re.Match[str]) -> bool:
+        step = self._counter.step(position(segment.message))
+        pair = entry(found["name"]).pair(found["value"].rstrip("."))
+        if pair is not None:
+            self._pairs(segment, [pair], step, phase="eval" if pair.name.startswith("eval_") else "train")
+        return pair is not None
 
     def _dict(self, segment: Segment, found: dict[str, float]) -> bool:
         summary = is_summary(found)
