@@ -74,6 +74,9 @@ class RunProfile(BaseModel):
     weight_dtype: Literal["fp32", "fp16", "bf16"] | None = None
     """Type in which the weights are kept; half types mean a cast model, not autocast."""
     growth_gib_per_step: float | None = None
+    token_growth: float | None = None
+    """Time per generated token of long over short requests."""
+    use_cache: bool | None = None
 
 
 class Experimenter(Protocol):

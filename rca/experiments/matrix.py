@@ -129,7 +129,7 @@ def frequencies(rows: Iterable[Mapping[str, Any]]) -> dict[str, dict[str, tuple[
     table: dict[str, dict[str, tuple[dict[str, float], int]]] = {}
     for (experiment, cause), seen in sorted(counts.items()):
         total = sum(seen.values())
-        shares = {name: round((seen[name] + 0.5) / (total + 1.5), 3) for name in OUTCOMES}
+        shares: dict[str, float] = {str(name): round((seen[name] + 0.5) / (total + 1.5), 3) for name in OUTCOMES}
         table.setdefault(experiment, {})[cause] = (shares, total)
     return table
 

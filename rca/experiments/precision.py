@@ -43,7 +43,7 @@ class AsOnGpu(TorchFunctionMode):
     """Autocast to `low` as CUDA does it."""
 
     def __init__(self, low: torch.dtype) -> None:
-        super().__init__()  # type: ignore[no-untyped-call]
+        super().__init__()
         self.low = low
 
     def __torch_function__(

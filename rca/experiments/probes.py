@@ -3,10 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from inspect import signature
 from typing import Any
+
+import torch
+from torch import nn
+from torch.utils.flop_counter import FlopCounterMode
 
 from rca.experiments.capacity import MemoryQuestion
 from rca.experiments.memory import LiveBytes, at_depth, fake_step
+from rca.experiments.models import build
+from rca.experiments.twin import TwinConfig
 
 
 def run_probe(name: str, settings: Mapping[str, Any]) -> dict[str, float]:
@@ -44,4 +51,33 @@ def _growth(tracker: LiveBytes, forward: Callable[[], Any], keep: str) -> float:
     return float(alive[-1] - alive[-2])
 
 
-PROBES: dict[str, Callable[[Mapping[str, Any]], dict[str, float]]] = {"kept_bytes": kept_bytes}
+def token_cost(settings: Mapping[str, Any]) -> dict[str, float]:
+    """Arithmetic of the next token after a long prefix over that after one a quarter as long: `without` the key-value
+    cache and `with` it, counted on the twin."""
+    config = TwinConfig.model_validate({**settings["twin"], "seq": _LONG, "dropout": 0.0})
+    model = build(config).eval()
+    return {
+        name: _next_token(model, _LONG, cached=cached) / _next_token(model, _LONG // 4, cached=cached)
+        for name, cached in (("without", False), ("with", True))
+    }
+
+
+def _next_token(model: nn.Module, length: int, *, cached: bool) -> int:
+    tokens = torch.ones((1, length), dtype=torch.int64)
+    # transformers 5.2x renamed the argument.
+    name = "cache" if "cache" in signature(model.forward).parameters else "past_key_values"
+    with torch.no_grad():
+        past = {}
+        if cached:
+            before = model(input_ids=tokens[:, :-1], use_cache=True)
+            past = {name: getattr(before, name, None) or before.past_key_values}
+        with FlopCounterMode(display=False) as counter:
+            model(input_ids=tokens[:, -1:] if cached else tokens, use_cache=cached, **past)
+    return int(counter.get_total_flops())
+
+
+_LONG = 256
+PROBES: dict[str, Callable[[Mapping[str, Any]], dict[str, float]]] = {
+    "kept_bytes": kept_bytes,
+    "token_cost": token_cost,
+}

@@ -26,6 +26,8 @@ _PRETRAINED = 0.6
 """A first loss below this share of the chance loss: the weights had been trained."""
 OSCILLATES = 0.15
 """Spread of the loss around its trend, over its level: 0.19 at a batch of one, 0.09 at four, 0.03 at sixteen (twin)."""
+TOKENS_SLOW_DOWN = 1.5
+"""Growth of the time per token over the length from which it counts as a symptom."""
 ABOVE_START = 1.5
 """A training that ends this many times above its first loss has diverged, whatever its shape."""
 _GIB = 2**30
@@ -152,6 +154,8 @@ def run_profile(events: EventTable, facts: Mapping[str, FactLike]) -> RunProfile
         step_time_s=read.fact_number("step.median_s"),
         num_workers=read.whole("num_workers", least=0),
         growth_gib_per_step=read.fact_number("memory.growth_gib_per_step"),
+        token_growth=read.fact_number("latency.token_growth"),
+        use_cache=read.flag("use_cache"),
     )
 
 
@@ -160,6 +164,8 @@ def _symptoms(read: _Reader) -> Iterator[str]:
         yield "out_of_memory"
     if read.fact("memory.grows") is True:
         yield "memory_grows"
+    if (read.fact_number("latency.token_growth") or 0.0) >= TOKENS_SLOW_DOWN:
+        yield "tokens_slow_down"
     skips, floor = read.fact_number("loss_scale.longest_fall"), read.fact("loss_scale.at_floor")
     if (skips is not None and skips >= MIN_SKIPS) or floor is True:
         yield "skipping"

@@ -12,6 +12,7 @@
 `oscillating`       the loss varies by more than 15 % of its level around its trend
 `out_of_memory`     a device had no room for an allocation
 `memory_grows`      device memory grew step after step
+`tokens_slow_down`  generated tokens take longer the longer the text is
 
 A control arm must show what the run showed. Where the run's own settings already fail on the twin, the failure is its
 own and the kinds are compared loosely: fp32 Adam at a too high rate gives a plateau or a spike where a longer run gives
@@ -37,6 +38,7 @@ WORDS = (
     "oscillating",
     "out_of_memory",
     "memory_grows",
+    "tokens_slow_down",
 )
 _UNSTABLE = frozenset({"nan_at_start", "nan_abrupt", "nan_after_growth", "skipping", "diverged"})
 _ALIKE = {

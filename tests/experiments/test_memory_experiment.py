@@ -124,3 +124,38 @@ def test_growth_like_a_kept_graph_confirms_a_leak_and_other_growth_does_not() ->
     assert carry_out("leak_slope", run).verdict == "confirmed"
     assert carry_out("leak_slope", run.model_copy(update={"growth_gib_per_step": 0.001})).verdict == "inconclusive"
     assert carry_out("leak_slope", run.model_copy(update={"growth_gib_per_step": None})).verdict == "not_testable"
+
+
+@dataclass
+class Counted:
+    """A bench for which tokens cost four times as much without the cache, and the same with it."""
+
+    device: str = "cpu"
+
+    def run(self, tasks: Sequence[Task], *, deadline: float) -> list[Answer]:
+        return [Answer({"without": 4.2, "with": 1.05}) for _ in tasks]
+
+
+@pytest.mark.parametrize(
+    ("update", "verdict"),
+    [
+        ({"token_growth": 3.5}, "confirmed"),
+        ({"token_growth": 1.6}, "inconclusive"),
+        ({"token_growth": 1.1}, "refuted"),
+        ({"token_growth": 3.5, "use_cache": True}, "not_testable"),
+        ({"token_growth": None}, "not_testable"),
+        ({"token_growth": 3.5, "family": "bert"}, "not_testable"),
+    ],
+)
+def test_tokens_that_slow_down_are_compared_with_the_arithmetic(update: dict[str, Any], verdict: str) -> None:
+    found = carry_out("use_cache", profile(**update), Counted())  # type: ignore[arg-type]
+    assert found.verdict == verdict
+    assert found.reason
+
+
+def test_without_the_cache_a_token_costs_what_its_prefix_costs() -> None:
+    from rca.experiments.probes import run_probe
+
+    found = run_probe("token_cost", {"twin": {"family": "gpt2"}})
+    assert found["without"] > 3.5
+    assert found["with"] < 1.5
