@@ -15,8 +15,9 @@ from rca.ingest.generated_text import generation_columns
 from rca.ingest.interface import IngestContext, Ingested, Source
 from rca.ingest.metric_table import add_metrics
 from rca.ingest.sample_files import SAMPLE_COLUMNS, add_samples
-from rca.ingest.structured import decode, plain_name, read_bounded
+from rca.ingest.structured import decode, plain_name, read_lines
 
+MAX_ROWS = 1_000_000
 DELIMITERS = (",", "\t", ";", "|")
 
 
@@ -60,9 +61,11 @@ def read_table(data: bytes, *, path: str) -> Table:
         )
     except pa.ArrowInvalid as error:
         raise UnreadableSource(f"{path} could not be read as a table ({str(error)[:120]}).") from error
-    found = Table(zip(names, table.columns, strict=True))
-    found.lines = np.arange(table.num_rows, dtype=np.int64) + skip + 2
+    found = Table(zip(names, table.slice(0, MAX_ROWS).columns, strict=True))
+    found.lines = np.arange(min(table.num_rows, MAX_ROWS), dtype=np.int64) + skip + 2
     found.warnings = [f"{path}: {ragged} rows of another length than the header were left out."] if ragged else []
+    if table.num_rows > MAX_ROWS:
+        found.warnings.append(f"{path}: only the first {MAX_ROWS:,} of {table.num_rows:,} rows were read.")
     return found
 
 
@@ -93,7 +96,7 @@ class CsvIngestor:
 
     def read(self, source: Source, context: IngestContext) -> Ingested:
         """Read the columns; a row without a number adds nothing."""
-        data, _cut, notes = read_bounded(source, context)
+        data, _cut, notes = read_lines(source, context)
         table = read_table(data, path=source.path)
         out = EventBuilder(source.path, rank=source.rank, host=source.host)
         warnings = [

@@ -13,7 +13,7 @@ from rca.ingest.cells import number_with_unit, size_in_bytes
 from rca.ingest.csv_files import Table, read_table
 from rca.ingest.interface import IngestContext, Ingested, Source
 from rca.ingest.metric_table import add_metrics
-from rca.ingest.structured import decode, read_bounded
+from rca.ingest.structured import decode, read_lines
 
 _DEVICE_COLUMNS = ("index", "gpu", "gpu_id", "pci.bus_id", "uuid")
 _NAMES = {
@@ -62,7 +62,7 @@ class GpuQueryIngestor:
 
     def read(self, source: Source, context: IngestContext) -> Ingested:
         """Read the readings of every device."""
-        data, _cut, notes = read_bounded(source, context)
+        data, _cut, notes = read_lines(source, context)
         out = EventBuilder(source.path, rank=source.rank, host=source.host)
         table = read_table(data, path=source.path)
         warnings = [*notes, *table.warnings, *add_readings(out, table)]

@@ -14,7 +14,7 @@ from rca.ingest.generated_text import generation_columns
 from rca.ingest.interface import IngestContext, Ingested, Source
 from rca.ingest.metric_table import add_metrics
 from rca.ingest.sample_files import add_samples
-from rca.ingest.structured import decode, flatten, plain_name, read_bounded
+from rca.ingest.structured import decode, flatten, plain_name, read_lines
 
 MAX_KEYS = 256
 """Keys of one record that are looked at."""
@@ -72,7 +72,7 @@ class JsonLinesIngestor:
 
     def read(self, source: Source, context: IngestContext) -> Ingested:
         """Read every line that holds an object. Raises UnreadableSource where none does."""
-        data, _cut, notes = read_bounded(source, context)
+        data, _cut, notes = read_lines(source, context)
         found = list(records_of(decode(data).splitlines()))
         rows = [(line, row) for line, row in found if row is not None]
         if not rows:

@@ -12,7 +12,7 @@ from rca.ingest.cells import number
 from rca.ingest.gpu_query import THROTTLE_BITS
 from rca.ingest.interface import IngestContext, Ingested, Source
 from rca.ingest.names import canonical_metric
-from rca.ingest.structured import decode, read_bounded
+from rca.ingest.structured import decode, read_lines
 
 _SAMPLE = re2.compile(r"([a-zA-Z_:][\w:]*)(?:\{([^\n]*)\})?[ \t]+([^\s{}]{1,32})(?:[ \t]+([0-9]{10,16}))?[ \t]*")
 _LABEL = re2.compile(r'([a-zA-Z_]\w*)="((?:[^"\\]|\\.)*)"')
@@ -42,7 +42,7 @@ class PrometheusIngestor:
 
     def read(self, source: Source, context: IngestContext) -> Ingested:
         """Read the samples; histogram buckets are left out, a histogram's mean is added."""
-        data, _cut, notes = read_bounded(source, context)
+        data, _cut, notes = read_lines(source, context)
         lines = decode(data).splitlines()
         out = EventBuilder(source.path, rank=source.rank, host=source.host)
         totals: dict[tuple[str, str], dict[str, float]] = {}

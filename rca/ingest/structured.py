@@ -14,8 +14,10 @@ from rca.errors import UnreadableSource
 from rca.ingest.content import open_content
 from rca.ingest.interface import IngestContext, Source
 
-MAX_STRUCTURED = 256 * 1024**2
-"""Bytes of one JSON or CSV file after decompression; a larger one is refused or cut, and the report says so."""
+MAX_STRUCTURED = 128 * 1024**2
+"""Bytes of one JSON document after decompression; parsed, it takes about ten times as much memory."""
+MAX_TABLE = 64 * 1024**2
+"""Bytes of one table of metrics that are read: a million rows of six columns."""
 MAX_SETTINGS_FILE = 4 * 1024**2
 """Bytes of one YAML, TOML or INI file: people write these, so a larger one is something else."""
 MAX_YAML_NODES = 200_000
@@ -43,18 +45,26 @@ def plain_name(path: str) -> str:
     return name
 
 
-def read_bounded(source: Source, context: IngestContext, limit: int = MAX_STRUCTURED) -> Bounded:
+def read_bounded(source: Source, context: IngestContext, limit: int = MAX_TABLE) -> Bounded:
     """Read at most `limit` bytes after decompression. Raises UnreadableSource with the reason."""
     most = min(limit, context.limits.source_bytes)
     with open_content(source, replace(context.limits, source_bytes=most)) as content:
         return Bounded(bytes(content.data), len(content.data) >= most, content.warnings)
 
 
+def read_lines(source: Source, context: IngestContext) -> Bounded:
+    """Read as `read_bounded`; a line that the limit cuts in two is left out, because half a number is a wrong one."""
+    found = read_bounded(source, context)
+    return found._replace(data=found.data[: found.data.rfind(b"\n") + 1]) if found.cut else found
+
+
 def read_whole(source: Source, context: IngestContext, limit: int) -> Bounded:
     """Read a file that makes no sense in part. Raises UnreadableSource where it is larger than `limit`."""
     found = read_bounded(source, context, limit)
     if found.cut:
-        raise UnreadableSource(f"{source.path} is larger than {limit:,} bytes; no file of this kind should be.")
+        raise UnreadableSource(
+            f"{source.path} is larger than {len(found.data):,} bytes; no file of this kind should be."
+        )
     return found
 
 

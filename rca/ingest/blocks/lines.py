@@ -34,6 +34,8 @@ def table_line(document: Document, number: int, *, ruled: bool = False) -> str:
 
 def table_lines(document: Document, start: int, *, most: int = MAX_TABLE, ruled: bool = False) -> Iterator[TableLine]:
     """Yield the lines from `start` on that the rank of the first line wrote; lines of other ranks are passed over."""
+    if start > len(document):
+        return
     rank = document.prefix(start).rank
     for number in range(start, min(start + most, len(document) + 1)):
         if number == start or document.prefix(number).rank == rank:
