@@ -77,10 +77,15 @@ def _interval(line: Curve) -> Iterator[Fact]:
 
 
 def uniform_guess(events: EventTable) -> tuple[int, str] | None:
-    """Return the number of outcomes a prediction chooses from and its name, from the configuration."""
+    """Return the number of outcomes a prediction chooses from and its name, from the configuration.
+
+    Configurations of language models carry a number of labels too (a default of the library), so it only counts for a
+    classifier, or where nothing speaks of tokens.
+    """
     classes = config_number(events, "num_labels")
     vocabulary = config_number(events, "vocab_size")
-    if classes is not None and classes >= 2 and (vocabulary is None or _classifier(events)):
+    tokens = any(events.config(key) is not None for key in ("seq_length", "max_position_embeddings", "vocab_size"))
+    if classes is not None and classes >= 2 and (_classifier(events) or not tokens):
         return int(classes), "classes"
     if vocabulary is not None and vocabulary >= 2:
         return int(vocabulary), "vocabulary entries"

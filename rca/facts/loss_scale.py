@@ -23,7 +23,7 @@ CATALOGUE: Mapping[str, str] = {
     "loss_scale.longest_fall": "most halvings in a row, without a rise and without a calm stretch between",
     "loss_scale.at_floor": "the loss scale fell to 1 or below (a constant scale of 1 did not fall)",
     "loss_scale.fell_to_end": "the scale was still falling when the log ended",
-    "loss_scale.recovered": "after its last fall the scale stayed above 1 and held or rose",
+    "loss_scale.recovered": "the scale fell, but stayed above 1 and was not falling any more when the log ended",
     "loss_scale.skipped_share": "share of the steps that were skipped because of overflow",
     "loss_scale.skipped": "number of skipped steps",
     "loss_scale.static": "the scale never changed over at least 50 points",
@@ -31,8 +31,8 @@ CATALOGUE: Mapping[str, str] = {
 
 FLOOR = 1.0
 """Below a scale of 1 the scaler makes small gradients smaller; DeepSpeed stops the run at its minimum of 1."""
-CALM_POINTS = 10
-"""Points without a change that end a fall: falls from 2^16 to a scale that holds are ordinary (FACTS 6, row 14)."""
+CALM_STEPS = 10
+"""Steps without a change that end a fall: falls from 2^16 to a scale that holds are ordinary (FACTS 6, row 14)."""
 _SKIPS = (
     "deepspeed.overflow",
     "fairseq.scale_dropped",
@@ -47,9 +47,9 @@ class Scale(NamedTuple):
 
     value: np.ndarray[tuple[int], np.dtype[np.float64]]
     event_id: np.ndarray[tuple[int], np.dtype[np.int64]]
+    step: np.ndarray[tuple[int], np.dtype[np.float64]]
+    """Optimizer steps; NaN where unknown."""
     place: tuple[str, ...]
-    dense: bool
-    """Whether a value was reported at each change (a message) and not only now and then (a metric)."""
 
 
 @once_per_table
@@ -61,32 +61,31 @@ def scale(events: EventTable) -> Scale | None:
         good = line.pick(line.finite & (line.value >= 0))
         if len(good) >= 2 and (messages is None or len(good) >= len(messages.value)):
             places = tuple(good.place(index) for index in range(len(good)))
-            return Scale(value=good.value, event_id=good.event_id, place=places, dense=False)
+            return Scale(value=good.value, event_id=good.event_id, step=good.step, place=places)
     return messages
 
 
 def _from_messages(events: EventTable) -> Scale | None:
+    """Follow the scale through the overflow messages of one rank; a scale above the last one shows a rise between."""
     rows: list[tuple[float, Event]] = []
-    owner = None
+    speaker = None
     for event in events.of_kind("log"):
         if not event.name.startswith(_SKIPS):
             continue
         said_by = event.attr("rank", event.rank)
-        owner = said_by if owner is None else owner
-        if said_by != owner:
+        speaker = said_by if speaker is None else speaker
+        if said_by != speaker:
             continue
-        before, after = event.attr("scale"), event.attr("next")
-        if not rows and _number(before):
-            rows.append((float(before), event))
-        if _number(after) or (_number(before) and rows):
-            rows.append((float(after if _number(after) else before), event))
+        for value in (event.attr("scale"), event.attr("next")):
+            if _number(value) and (not rows or rows[-1][0] != value):
+                rows.append((float(value), event))
     if len(rows) < 2:
         return None
     return Scale(
         value=np.array([value for value, _ in rows]),
         event_id=np.array([event.event_id for _, event in rows], dtype=np.int64),
+        step=np.array([math.nan if event.step is None else event.step for _, event in rows], dtype=float),
         place=tuple(_where(event) for _, event in rows),
-        dense=True,
     )
 
 
@@ -104,20 +103,28 @@ def halvings(values: np.ndarray[tuple[int], np.dtype[np.float64]]) -> np.ndarray
     return np.asarray(np.round(np.log2(np.maximum(values[:-1], floor)) - np.log2(np.maximum(values[1:], floor))))
 
 
-def longest_fall(steps: np.ndarray[tuple[int], np.dtype[np.float64]]) -> tuple[int, int]:
-    """Return the halvings of the longest fall and the index behind its last one."""
-    best, best_end, current, calm = 0, 0, 0, 0
-    for index, step in enumerate(steps):
-        if step > 0:
-            current, calm = current + int(min(step, 200)), 0
+def falls(
+    steps: np.ndarray[tuple[int], np.dtype[np.float64]], gaps: np.ndarray[tuple[int], np.dtype[np.float64]]
+) -> tuple[int, int, int]:
+    """Return the halvings of the longest fall, the index behind its last one, and the halvings of a fall at the end.
+
+    `gaps` are the steps between neighbours: a fall ends where the scale holds, or takes, more than ten steps a halving.
+    """
+    best, best_end, current, calm = 0, 0, 0, 0.0
+    for index, (step, gap) in enumerate(zip(steps, gaps, strict=True)):
+        count = int(np.clip(step, -200, 200))
+        if count > 0:
+            hurried = gap <= CALM_STEPS * count
+            current = current + count if hurried else 1
+            calm = 0.0
             if current > best:
                 best, best_end = current, index + 1
-        elif step < 0:
-            current, calm = 0, 0
+        elif count < 0:
+            current, calm = 0, 0.0
         else:
-            calm += 1
-            current = 0 if calm >= CALM_POINTS else current
-    return best, best_end
+            calm += gap
+            current = 0 if calm >= CALM_STEPS else current
+    return best, best_end, current
 
 
 def course(events: EventTable) -> Iterator[Fact]:
@@ -131,37 +138,29 @@ def course(events: EventTable) -> Iterator[Fact]:
         says = f"The {words} loss scale is {number(float(values[index]))} at {found.place[index]}."
         yield from emit(f"loss_scale.{name}", float(values[index]), says, events=[seen[index]])
     steps = halvings(values)
-    falls = np.flatnonzero(steps > 0)
-    total = int(np.minimum(steps[falls], 200).sum())
-    longest, end = longest_fall(steps)
+    gaps = np.diff(found.step)
+    fallen = np.flatnonzero(steps > 0)
+    total = int(np.minimum(steps[fallen], 200).sum())
+    longest, end, current = falls(steps, np.where(np.isfinite(gaps) & (gaps > 0), gaps, 1.0))
     says = f"The loss scale was halved {total} times, {longest} times in a row at most."
-    yield from emit("loss_scale.halvings", total, says, events=seen[falls + 1])
+    yield from emit("loss_scale.halvings", total, says, events=seen[fallen + 1])
     yield from emit("loss_scale.longest_fall", longest, says, events=seen[[end, max(end - 1, 0)]])
     says = f"The smallest loss scale is {number(float(values[low]))} at {found.place[low]}."
-    fell = bool(len(falls)) and float(values[low]) <= FLOOR
+    fell = bool(len(fallen)) and float(values[low]) <= FLOOR
     yield from emit("loss_scale.at_floor", fell, says, events=[seen[low]])
     if len(values) >= 50:
         says = f"The loss scale is {number(float(values[0]))} at all {len(values)} points."
         yield from emit("loss_scale.static", bool(np.ptp(values) == 0), says, events=seen[:1])
-    if not len(falls):
+    if not len(fallen):
         return
-    last = int(falls[-1]) + 1
-    held = _held(events, found, last)
+    last = int(fallen[-1]) + 1
+    held = progress(events).goes_on_after(events.get(int(seen[last])))
     says = (
         f"The last halving was at {found.place[last]}, to {number(float(values[last]))}; {held} reported steps follow."
     )
-    still = held < CALM_POINTS and longest >= 3
-    yield from emit("loss_scale.fell_to_end", still, says, events=[seen[last], seen[-1]])
-    recovered = float(values[-1]) > FLOOR and (held >= CALM_POINTS or float(values[-1]) > float(values[last]))
-    yield from emit("loss_scale.recovered", recovered, says, events=[seen[-1], seen[last]])
-
-
-def _held(events: EventTable, found: Scale, last: int) -> int:
-    """Steps that were reported after the last halving."""
-    after = len(found.value) - 1 - last
-    if not found.dense:
-        return after
-    return max(after, progress(events).goes_on_after(events.get(int(found.event_id[last]))))
+    falling = current >= 3 and held < CALM_STEPS
+    yield from emit("loss_scale.fell_to_end", falling, says, events=[seen[last], seen[-1]])
+    yield from emit("loss_scale.recovered", float(values[-1]) > FLOOR and not falling, says, events=[seen[-1]])
 
 
 def skipped(events: EventTable) -> Iterator[Fact]:

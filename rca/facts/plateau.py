@@ -13,7 +13,7 @@ from rca.facts.divergence import Shape, diverged_from, loss_shape
 from rca.facts.emit import emit, number, percent
 from rca.facts.interface import Fact, FactFunction
 from rca.facts.loss import uniform_guess
-from rca.facts.robust import running_median, slope_t
+from rca.facts.robust import block_medians, running_median, slope_t
 
 CATALOGUE: Mapping[str, str] = {
     "loss.improvement": "share of the first loss level that was gained by the end of the run",
@@ -38,7 +38,8 @@ def improvement(shape: Shape) -> tuple[float, float]:
     head = int(np.clip(count // 20, 3, 5))
     start = float(np.median(values[:head]))
     end = float(np.median(values[-max(3, count // 10) :]))
-    best = float(np.min(running_median(values, max(3, count // 10))))
+    blocks = block_medians(values, 50)
+    best = float(np.min(running_median(blocks, max(3, len(blocks) // 10))))
     scale = abs(start) or 1.0
     return (start - end) / scale, (start - best) / scale
 
@@ -118,10 +119,7 @@ def _ln_k(events: EventTable, shape: Shape) -> Iterator[Fact]:
     values = shape.curve.value
     level = float(np.median(values[len(values) // 2 :]))
     known = uniform_guess(events)
-    classes = config_number(events, "num_labels")
-    candidates = {int(classes)} if classes is not None and classes >= 2 else set()
-    if known is not None:
-        candidates.add(known[0])
+    candidates = {known[0]} if known is not None else set()
     by_accuracy = _outcomes_by_accuracy(events, level) if not candidates else None
     if by_accuracy is not None:
         candidates.add(by_accuracy)

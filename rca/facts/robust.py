@@ -41,6 +41,13 @@ def trailing_median(values: Floats, window: int) -> Floats:
     return found
 
 
+def block_medians(values: Floats, blocks: int) -> Floats:
+    """Return the medians of that many stretches of equal length; the values themselves when there are no more."""
+    if len(values) <= blocks:
+        return values.astype(float)
+    return np.array([np.median(part) for part in np.array_split(values, blocks)])
+
+
 def _window_medians(values: Floats, window: int) -> Floats:
     windows = np.lib.stride_tricks.sliding_window_view(values, window)
     parts = [np.median(windows[start : start + _ROWS], axis=1) for start in range(0, len(windows), _ROWS)]

@@ -9,8 +9,8 @@ from .tables import Run, decay
 NEW = (
     "CUDA out of memory. Tried to allocate 2.50 GiB. GPU 0 has a total capacity of 79.15 GiB of which 1.25 GiB is "
     "free. Including non-PyTorch memory, this process has 77.90 GiB memory in use. Of the allocated memory 60.00 GiB "
-    "is allocated by PyTorch, with 512.00 MiB allocated in private pools (e.g., CUDA Graphs), and 16.00 GiB is reserved "
-    "by PyTorch but unallocated. If reserved but unallocated memory is large try setting "
+    "is allocated by PyTorch, with 512.00 MiB allocated in private pools (e.g., CUDA Graphs), and 16.00 GiB is "
+    "reserved by PyTorch but unallocated. If reserved but unallocated memory is large try setting "
     "PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True to avoid fragmentation."
 )
 OLD = (
@@ -18,8 +18,7 @@ OLD = (
     "100.00 MiB free; 38.00 GiB reserved in total by PyTorch) If reserved memory is >> allocated memory try setting "
     "max_split_size_mb to avoid fragmentation."
 )
-TYPO = "CUDA out of memory. Tried to allocate 86.00 MiB. GPU 0 has a total capacty of 23.65 GiB of which 20.06 MiB is "
-    "free."
+TYPO = "CUDA out of memory. Tried to allocate 86.00 MiB. GPU 0 has a total capacty of 23.65 GiB of which 20.06 MiB is"
 CONTAINER = (
     "CUDA out of memory. Tried to allocate 26.00 MiB. GPU 2 has a total capacity of 79.15 GiB of which 12.00 MiB is "
     "free. Process 311 has 76.50 GiB memory in use. Process 812 has 2.62 GiB memory in use. Of the allocated memory "
