@@ -14,6 +14,8 @@ from rca.facts.memo import once_per_table
 if TYPE_CHECKING:
     import numpy.typing as npt
 
+LARGEST, SMALLEST = 1e100, 1e-100
+"""Beyond what single precision can hold by far: such a number is an overflow, or no measurement at all."""
 SUMMARY_METRICS = ("train_runtime", "total_flos")
 """Raw names that only stand in the summary at the end of a run, whose losses are averages over the run."""
 
@@ -101,12 +103,16 @@ def _clean(series: MetricSeries, events: EventTable, summaries: frozenset[tuple[
         left, right = series.value[:-1], series.value[1:]
         same = (right == left) | (np.isnan(right) & np.isnan(left))
         keep[1:] &= ~(same & (series.step[1:] == series.step[:-1]))
+    value = series.value[keep].astype(float)
+    value[np.abs(value) < SMALLEST] = 0.0
+    value[value > LARGEST] = np.inf
+    value[value < -LARGEST] = -np.inf
     return Curve(
         name=series.name,
         source=series.source,
         rank=series.rank,
         step=series.step[keep],
-        value=series.value[keep],
+        value=value,
         event_id=series.event_id[keep],
         unit=series.unit,
     )

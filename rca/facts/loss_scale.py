@@ -180,7 +180,7 @@ def skipped(events: EventTable) -> Iterator[Fact]:
         if not messages and scale(events) is None:
             return
     says = f"{number(total)} steps were skipped because of overflow."
-    yield from emit("loss_scale.skipped", int(total), says, events=seen)
+    yield from emit("loss_scale.skipped", int(min(total, 1e9)), says, events=seen)
     if done is not None and done > 0:
         share = min(total / done, 1.0)
         says = f"{number(total)} of {done} steps were skipped because of overflow ({percent(share)})."

@@ -25,7 +25,7 @@ NAMES = ("loss", "grad_norm", "learning_rate", "loss_scale", "eval_loss", "accur
 MORE = ("memory_allocated", "memory_reserved", "sequence_length", "host_rss", "skipped_steps", "train_runtime")
 SETTINGS = ("learning_rate", "max_steps", "num_labels", "vocab_size", "warmup_steps", "warmup_ratio", "world_size")
 SIZES = ("hidden_size", "num_layers", "num_attention_heads", "zero_stage", "batch_size", "epochs", "max_grad_norm")
-FEW = settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+FEW = settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 
 
 def sound(table: EventTable) -> None:
