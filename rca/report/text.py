@@ -60,9 +60,12 @@ class TextReport:
         at = failure or shown
         if at is None:
             return
-        where = circumstances(at)
-        line = f"{place(at) or say('text.observed')}" + (f"  ({where})" if where else "")
-        yield paint("  --> ", "place", on=self.colour) + one_line(line, limit=self.width - 6)
+        where = one_line(place(at)) or say("text.observed")
+        for parts in _ever_fewer(one_line(circumstances(at)).split(", ")):
+            line = f"{where}  ({', '.join(parts)})" if parts else where
+            if len(line) <= self.width - 6:
+                break
+        yield paint("  --> ", "place", on=self.colour) + line[: self.width - 6]
         bar = paint("   | ", "place", on=self.colour)
         text = shown.text if shown and shown.text else failure.what if failure else ""
         yield bar
@@ -137,6 +140,11 @@ class TextReport:
         )
         for number, line in enumerate(wrapped or [head]):
             yield paint(head, "label", on=self.colour) + line[len(head) :] if number == 0 else line
+
+
+def _ever_fewer(parts: list[str]) -> Iterator[list[str]]:
+    for count_of_parts in range(len(parts), -1, -1):
+        yield [part for part in parts[:count_of_parts] if part]
 
 
 def _evidence(candidate: Candidate | None) -> tuple[Evidence, ...]:

@@ -102,6 +102,15 @@ def test_experiments_without_curves_show_one_mark_a_seed() -> None:
     assert arms_spec([Arm(name="control")], metric="g") is None
 
 
+def test_an_arm_that_is_lost_says_where() -> None:
+    curve = ((0.0, 5.0), (1.0, math.nan), (2.0, math.nan))
+    arms = [Arm(name="control", curve=curve), Arm(name="treatment", curve=((0.0, 5.0), (2.0, 3.0)))]
+    spec = arms_spec(arms, metric="g")
+    assert spec is not None
+    assert [row["t"] for row in spec["layer"][1]["data"]["values"]] == ["control: NaN from step 1"]
+    assert ENGINE.draw([spec])[0]
+
+
 def test_ranks_need_two_ranks_and_times() -> None:
     assert ranks_spec(lr_too_high().timeline) is None
     spec = ranks_spec(oom_on_many_ranks().timeline)

@@ -20,7 +20,7 @@ def test_shape_of_a_confirmed_cause() -> None:
     lines = TextReport().render(lr_too_high()).splitlines()
     assert lines[0].startswith("error[numerics.lr_too_high]: The learning rate (0.03) is too high")
     assert "   93%, very likely; confirmed by experiment" in lines
-    assert "  --> train.log:1183 (rank 0, step 424, 2026-03-14 09:41:22)" in lines
+    assert "  --> train.log:1183  (rank 0, step 424, 2026-03-14 09:41:22)" in lines
     assert any(line.startswith("   = because: ") for line in lines)
     assert any(line.startswith("   = tested: One tenth of the learning rate: confirmed.") for line in lines)
     assert any(line.startswith("   = fix: Lower the peak learning rate") for line in lines)

@@ -6,7 +6,7 @@ import math
 from typing import Any
 
 from rca.diagnosis import Arm
-from rca.report.chart_specs.curves import downsample
+from rca.report.chart_specs.curves import downsample, gaps
 from rca.report.chart_specs.theme import SERIES, framed, name_extent
 from rca.report.words import say
 
@@ -39,32 +39,52 @@ def _curves(arms: list[Arm], colour: dict[str, Any]) -> dict[str, Any]:
     ]
     finite = [row["y"] for row in rows if isinstance(row["y"], (int, float))]
     log = bool(finite) and min(finite) > 0 and max(finite) / min(finite) > 100
-    return framed(
-        {
-            "width": WIDTH,
-            "height": HEIGHT,
-            "data": {"values": rows},
-            "mark": {"type": "line", "strokeWidth": 2, "invalid": "break-paths-filter-domains"},
-            "encoding": {
-                "x": {
-                    "field": "x",
-                    "type": "quantitative",
-                    "axis": {"title": say("chart.step"), "grid": False, "tickCount": 6},
-                },
-                "y": {
-                    "field": "y",
-                    "type": "quantitative",
-                    "scale": {"type": "log"} if log else {"zero": False},
-                    "axis": {
-                        "title": say("chart.mean_loss") + (f" {say('chart.log')}" if log else ""),
-                        "tickCount": 5,
-                        "format": ".6~g",
-                    },
-                },
-                "color": colour,
+    line = {
+        "data": {"values": rows},
+        "mark": {"type": "line", "strokeWidth": 2, "invalid": "break-paths-filter-domains"},
+        "encoding": {
+            "x": {
+                "field": "x",
+                "type": "quantitative",
+                "axis": {"title": say("chart.step"), "grid": False, "tickCount": 6},
             },
+            "y": {
+                "field": "y",
+                "type": "quantitative",
+                "scale": {"type": "log"} if log else {"zero": False},
+                "axis": {
+                    "title": say("chart.mean_loss") + (f" {say('chart.log')}" if log else ""),
+                    "tickCount": 5,
+                    "format": ".6~g",
+                },
+            },
+            "color": colour,
+        },
+    }
+    layers = [line, *_lost(arms, colour)]
+    return framed({"width": WIDTH, "height": HEIGHT, "layer": layers, "resolve": {"scale": {"y": "independent"}}})
+
+
+def _lost(arms: list[Arm], colour: dict[str, Any]) -> list[dict[str, Any]]:
+    """Where the curve of an arm stops being a number, in words and at its step."""
+    rows = [
+        {
+            "x": found[0][0],
+            "t": say("chart.lost", arm=arm.name, what=found[0][2], step=f"{found[0][0]:g}"),
+            "s": arm.name,
+            "n": n,
         }
-    )
+        for n, arm in enumerate(arms)
+        if (found := gaps(arm.curve))
+    ]
+    if not rows:
+        return []
+    text = {"type": "text", "align": "left", "dx": 4, "fontSize": 11, "fontWeight": 600}
+    y = {"field": "n", "type": "quantitative", "scale": {"domain": [12, 0]}, "axis": None}
+    x = {"field": "x", "type": "quantitative"}
+    return [
+        {"data": {"values": rows}, "mark": text, "encoding": {"x": x, "y": y, "text": {"field": "t"}, "color": colour}}
+    ]
 
 
 def _values(arms: list[Arm], colour: dict[str, Any], metric: str) -> dict[str, Any]:
