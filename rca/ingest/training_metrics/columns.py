@@ -86,7 +86,4 @@ class MetricColumns:
 
 
 def _nullable(column: array[int]) -> object:
-    import pyarrow as pa
-
-    values = np.frombuffer(column, dtype=np.int64)
-    return pa.array(values, mask=values == _NONE)
+    return np.ma.masked_equal(np.frombuffer(column, dtype=np.int64), _NONE)
