@@ -11,6 +11,7 @@ import numpy as np
 from rca.diagnosis import Failure
 from rca.events import Event, EventTable
 from rca.facts.collectives import culprit
+from rca.facts.curves import config_number
 from rca.facts.emit import emit, number
 from rca.facts.first_failure import NEAR_S, Chronology, Suspect, chronology, exception_groups, is_echo, was_killed
 from rca.facts.interface import Fact, FactFunction, Facts
@@ -123,7 +124,7 @@ def spread_over_ranks(events: EventTable) -> Iterator[Fact]:
     found = chronology(events)
     if found.first is None:
         return
-    by_lane = found.first_of_each_lane()
+    by_lane = _processes(found)
     own = _independent(found)
     followers = [lane for lane in by_lane if lane not in own and lane != found.first.lane]
     seen = [found.first.event.event_id, *(by_lane[lane].event.event_id for lane in followers)]
@@ -131,7 +132,7 @@ def spread_over_ranks(events: EventTable) -> Iterator[Fact]:
     yield from emit("failure.ranks", len(own), says, events=seen)
     yield from emit("failure.cascade_ranks", len(followers), says, events=seen)
     yield from emit("failure.only_cascades", not own, says, events=seen)
-    if len(events.ranks) > 1 or len(by_lane) > 1:
+    if max(len(events.ranks), len(by_lane), config_number(events, "world_size") or 1) > 1:
         yield from emit("failure.only_rank", len(own) == 1, says, events=seen)
     groups = exception_groups(found)
     common = max(groups.items(), key=lambda item: len(item[1]), default=("", set[str]()))
@@ -139,7 +140,15 @@ def spread_over_ranks(events: EventTable) -> Iterator[Fact]:
         same = len(common[1]) > 1 and set(own) <= common[1]
         says = f"{common[0]} was raised by {len(common[1])} of {len(by_lane)} failing ranks." if common[0] else says
         yield from emit("failure.same_everywhere", same, says, events=seen)
-    yield from _lead(found)
+    yield from _lead(found, by_lane)
+
+
+def _processes(found: Chronology) -> dict[str, Suspect]:
+    """Return the first failing event of each process: of each rank, or of each log where no ranks are known."""
+    by_lane = found.first_of_each_lane()
+    ranked = {lane: item for lane, item in by_lane.items() if owner(item.event) is not None}
+    own = {lane: item for lane, item in by_lane.items() if not is_echo(item.event)}
+    return ranked or {lane: item for lane, item in own.items() if item.event.kind != "process"} or own
 
 
 def _independent(found: Chronology) -> list[str]:
@@ -149,11 +158,12 @@ def _independent(found: Chronology) -> list[str]:
     return list(ranked or dict.fromkeys(item.lane for item in initiating))
 
 
-def _lead(found: Chronology) -> Iterator[Fact]:
+def _lead(found: Chronology, by_lane: dict[str, Suspect]) -> Iterator[Fact]:
     head = found.first
     if head is None or math.isnan(head.time):
         return
-    later = [item for item in found.suspects if item.lane != head.lane and item.time >= head.time]
+    later = [item for item in found.suspects if item.lane in by_lane and item.lane != head.lane]
+    later = [item for item in later if item.time >= head.time]
     if not later:
         return
     follower = min(later, key=lambda item: item.time)

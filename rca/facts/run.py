@@ -167,6 +167,8 @@ def kind(events: EventTable) -> Iterator[Fact]:
 def _by_stack(events: EventTable) -> str:
     """Tell the kind of the job from the stacks of its exceptions, as a job that fails at once reports no metric."""
     for event in events.of_kind("exception"):
+        if event.phase in {"inference", "eval"}:
+            return event.phase
         stack = stack_text(frames_of(event))
         for kind_of_job, pattern in _STACKS:
             if pattern.search(stack):

@@ -46,6 +46,15 @@ def test_the_rank_that_raised_is_first(culprit: int, timed: bool) -> None:
         assert found["failure.lead_s"] == pytest.approx(599, abs=3)
 
 
+def test_one_process_has_no_other_ranks() -> None:
+    run = Run().curves({"loss": decay(20)}, seconds=1.0).raised("KeyError", "'labels'", after=21.0)
+    found = run.exited(1, after=21.0).values()
+    assert found["failure.ranks"] == 1
+    assert found["failure.cascade_ranks"] == 0
+    assert "failure.only_rank" not in found
+    assert "failure.lead_s" not in found
+
+
 def test_the_same_error_everywhere() -> None:
     run = Run()
     for rank in range(4):
