@@ -16,8 +16,7 @@ import pyarrow as pa
 def array(values: Any, kind: pa.DataType, *, nan_is_null: bool = False) -> pa.Array:
     """Return an Arrow array of `kind` (integer, floating, timestamp, string or dictionary of strings).
 
-    `values` is a sequence with None for null, a numpy array (masked for null) or an Arrow array. Integers that do not
-    fit are null.
+    `values` is a sequence with None for null, a numpy array or an Arrow array. Integers that do not fit are null.
     """
     if isinstance(values, pa.ChunkedArray):
         values = values.combine_chunks()
@@ -71,8 +70,6 @@ def _from_list(values: Sequence[Any], kind: pa.DataType) -> tuple[np.ndarray, np
 
 
 def _from_numpy(values: np.ndarray, nan_is_null: bool) -> tuple[np.ndarray, np.ndarray]:
-    if isinstance(values, np.ma.MaskedArray):
-        return values.filled(0), ~np.ma.getmaskarray(values)
     if values.dtype.kind == "f" and nan_is_null:
         known = np.isfinite(values)
         return np.where(known, values, 0.0), known

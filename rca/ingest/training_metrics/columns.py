@@ -86,4 +86,7 @@ class MetricColumns:
 
 
 def _nullable(column: array[int]) -> object:
-    return np.ma.masked_equal(np.frombuffer(column, dtype=np.int64), _NONE)
+    import pyarrow as pa
+
+    values = np.frombuffer(column, dtype=np.int64)
+    return pa.array(values, mask=values == _NONE)
