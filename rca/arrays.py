@@ -30,16 +30,6 @@ def array(values: Any, kind: pa.DataType, *, nan_is_null: bool = False) -> pa.Ar
     return _numbers(_from_list(values, kind) if numbers is None else _from_numpy(numbers, nan_is_null), kind)
 
 
-def repeated(value: str | int | float | None, kind: pa.DataType, length: int) -> pa.Array:
-    """Return an Arrow array of `kind` that holds one value, or null, `length` times."""
-    if value is None:
-        return pa.nulls(length, kind)
-    if pa.types.is_dictionary(kind):
-        codes = array(np.zeros(length, dtype=np.int32), kind.index_type)
-        return pa.DictionaryArray.from_arrays(codes, _strings([value]))
-    return _strings([value] * length) if pa.types.is_string(kind) else array(np.full(length, value), kind)
-
-
 def _categories(values: Sequence[Any], kind: pa.DataType) -> pa.Array:
     codes: dict[str, int] = {}
     places = [None if value is None else codes.setdefault(str(value), len(codes)) for value in _listed(values)]

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 import pyarrow as pa
 
-from rca.arrays import array, repeated
+from rca.arrays import array
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -125,7 +125,8 @@ class EventBuilder:
         for field in SCHEMA:
             value = columns.get(field.name)
             if value is None or isinstance(value, (str, int, float)):
-                arrays.append(repeated(value, field.type, length))
+                plain = pa.string() if pa.types.is_dictionary(field.type) else field.type
+                arrays.append(pa.repeat(pa.scalar(value, type=plain), length).cast(field.type))
             else:
                 arrays.append(array(value, field.type, nan_is_null=field.name not in {"value", "duration_us"}))
         self._bulk.append(pa.Table.from_arrays(arrays, schema=SCHEMA))
