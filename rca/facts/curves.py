@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pyarrow as pa
 
-from rca.arrays import array
 from rca.events import EventTable, MetricSeries
 from rca.facts.memo import once_per_table
 
@@ -91,7 +90,7 @@ def _summary_places(events: EventTable) -> frozenset[tuple[str, int]]:
 
 
 def _lines(events: EventTable, event_id: npt.NDArray[np.int64]) -> list[int | None]:
-    picked: list[int | None] = events.table["line"].take(array(event_id, pa.int64())).to_pylist()
+    picked: list[int | None] = events.table["line"].take(pa.array(event_id)).to_pylist()
     return picked
 
 

@@ -10,7 +10,6 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from rca.arrays import array
 from rca.events import Event, EventTable
 from rca.facts.memo import once_per_table
 
@@ -77,7 +76,7 @@ def progress(events: EventTable) -> Progress:
     table = events.table
     rows = table.filter(pc.equal(table["kind"].cast(pa.string()), "metric"))
     names = rows["name"].cast(pa.string())
-    rows = rows.filter(pc.invert(pc.is_in(names, value_set=array(sorted(DEVICE_METRICS), pa.string()))))
+    rows = rows.filter(pc.invert(pc.is_in(names, value_set=pa.array(sorted(DEVICE_METRICS)))))
     source = np.asarray(rows["source"].cast(pa.string()).to_pylist(), dtype=object)
     return Progress(
         source=source,

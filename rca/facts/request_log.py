@@ -11,7 +11,6 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from rca.arrays import array
 from rca.events import EventTable
 from rca.facts.memo import once_per_table
 
@@ -82,7 +81,7 @@ def requests(events: EventTable) -> tuple[Requests, ...]:
         return ()
     table = events.table
     kind, name = table["kind"].cast(pa.string()), table["name"].cast(pa.string())
-    wanted = pc.and_(pc.equal(kind, "metric"), pc.is_in(name, value_set=array(sorted(_NAMES), pa.string())))
+    wanted = pc.and_(pc.equal(kind, "metric"), pc.is_in(name, value_set=pa.array(sorted(_NAMES))))
     rows: dict[tuple[str, int], dict[str, float]] = {}
     owners: dict[tuple[str, int], tuple[str, int]] = {}
     kept = table.filter(wanted)

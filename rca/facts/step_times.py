@@ -9,7 +9,6 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from rca.arrays import array
 from rca.events import EventTable
 from rca.facts.curves import curves
 from rca.facts.memo import once_per_table
@@ -97,7 +96,7 @@ def _from_times(events: EventTable) -> StepTimes | None:
     name = table["name"].cast(pa.string())
     wanted = pc.and_(pc.equal(table["kind"].cast(pa.string()), "metric"), pc.is_valid(table["time"]))
     wanted = pc.and_(wanted, pc.is_valid(table["step"]))
-    wanted = pc.and_(wanted, pc.invert(pc.is_in(name, value_set=array(sorted(DEVICE_METRICS), pa.string()))))
+    wanted = pc.and_(wanted, pc.invert(pc.is_in(name, value_set=pa.array(sorted(DEVICE_METRICS)))))
     wanted = pc.and_(wanted, pc.invert(pc.or_(pc.starts_with(name, "trace."), pc.starts_with(name, "eval"))))
     rows = table.filter(wanted)
     if rows.num_rows < MIN_POINTS + 1:

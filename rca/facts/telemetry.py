@@ -11,7 +11,6 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from rca.arrays import array
 from rca.events import Event, EventTable
 from rca.facts.curves import curves
 from rca.facts.emit import emit, number, percent
@@ -182,7 +181,7 @@ def _follows(events: EventTable, devices: list[Readings]) -> Iterator[Fact]:
     if not lines or not timed:
         return
     line = max(lines, key=len)
-    stamps = events.table["time"].cast(pa.int64()).take(array(line.event_id, pa.int64())).cast(pa.float64(), safe=False)
+    stamps = events.table["time"].cast(pa.int64()).take(pa.array(line.event_id)).cast(pa.float64(), safe=False)
     time = stamps.fill_null(np.nan).to_numpy()
     good = np.isfinite(time) & line.finite
     if np.count_nonzero(good) < MIN_TREND:

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
 
 from rca.errors import UnreadableSource
 from rca.events import EventBuilder
@@ -151,7 +152,7 @@ class _Reading:
                 kind="metric",
                 name=names[tag],
                 line=index[where],
-                time=np.where(known, times[where].astype("datetime64[us]"), np.datetime64("NaT")),
+                time=pa.array(times[where], mask=~known).cast(pa.timestamp("us")).cast(pa.timestamp("us", tz="UTC")),
                 step=step[where],
                 value=in_common_unit(value[where], as_named),
                 unit=as_named.unit or None,

@@ -13,8 +13,6 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 import pyarrow as pa
 
-from rca.arrays import array
-
 if TYPE_CHECKING:
     import numpy.typing as npt
 
@@ -98,7 +96,7 @@ def _decode(rows: npt.NDArray[np.uint8], index: npt.NDArray[np.int64], size: int
     tags = np.ascontiguousarray(rows[:, at + 6 : size - 5])
     packed = pa.FixedSizeBinaryArray.from_buffers(pa.binary(tags.shape[1]), len(rows), [None, pa.py_buffer(tags)])
     encoded = packed.dictionary_encode()
-    names = array([tag.decode("utf-8", "replace") for tag in encoded.dictionary.to_pylist()], pa.string())
+    names = pa.array([tag.decode("utf-8", "replace") for tag in encoded.dictionary.to_pylist()], pa.string())
     return Scalars(
         index,
         np.ascontiguousarray(rows[:, 1:9]).view("<f8").ravel(),
