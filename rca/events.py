@@ -16,8 +16,6 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 import pyarrow as pa
 
-from rca.arrays import array
-
 if TYPE_CHECKING:
     import numpy.typing as npt
     import pandas as pd
@@ -126,14 +124,15 @@ class EventBuilder:
             value = columns.get(field.name)
             if value is None or isinstance(value, (str, int, float)):
                 plain = pa.string() if pa.types.is_dictionary(field.type) else field.type
-                arrays.append(pa.repeat(pa.scalar(value, type=plain), length).cast(field.type))
+                array = pa.repeat(pa.scalar(value, type=plain), length)
             else:
-                arrays.append(array(value, field.type, nan_is_null=field.name not in {"value", "duration_us"}))
+                array = pa.array(value, from_pandas=field.name not in {"value", "duration_us"})
+            arrays.append(array.cast(field.type) if array.type != field.type else array)
         self._bulk.append(pa.Table.from_arrays(arrays, schema=SCHEMA))
 
     def build(self) -> pa.Table:
         """Return the collected events as one Arrow table of `SCHEMA`."""
-        arrays = [array(self._columns[field.name], field.type) for field in SCHEMA]
+        arrays = [pa.array(self._columns[field.name], type=field.type) for field in SCHEMA]
         return pa.concat_tables([pa.Table.from_arrays(arrays, schema=SCHEMA), *self._bulk])
 
 
@@ -207,8 +206,8 @@ class EventTable:
         """
         joined = pa.concat_tables([empty_events(), *parts]).unify_dictionaries().combine_chunks()
         order = _chronological(joined)
-        joined = joined.take(array(order, pa.int64()))
-        numbered = joined.add_column(0, "event_id", array(np.arange(joined.num_rows), pa.int64()))
+        joined = joined.take(pa.array(order))
+        numbered = joined.add_column(0, "event_id", pa.array(np.arange(joined.num_rows, dtype=np.int64)))
         return cls(numbered, text_sources=text_sources)
 
     def __len__(self) -> int:
@@ -233,7 +232,7 @@ class EventTable:
         import pyarrow.compute as pc
 
         kind = self.table["kind"].cast(pa.string())
-        mask = pc.invert(pc.is_in(kind, value_set=array(["metric", "span"], pa.string())))
+        mask = pc.invert(pc.is_in(kind, value_set=pa.array(["metric", "span"])))
         return self._rows(self.table.filter(mask))
 
     @cached_property
