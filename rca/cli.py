@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from rca.report.colour import ColourChoice
 
 _SETTINGS = {"help_option_names": ["-h", "--help"], "max_content_width": 96, "auto_envvar_prefix": "RCA"}
-_OUR_MARKS = (b'name="generator" content="rca', b'"rca_version"', "· run `".encode())
+_OUR_MARKS = (b'name="generator" content="rca', b'"rca_version"', b"<!-- rca report -->", b"rca explain ")
 _FORMATS = ("html", "json", "md", "text")
 _RULES = click.option(
     "--rules", type=click.Path(path_type=Path), multiple=True, metavar="DIR", help="Further rule folders; repeatable."
@@ -345,7 +345,7 @@ def _replace(file: Path, text: str, *, force: bool) -> None:
 def _is_ours(file: Path) -> bool:
     """Whether a file carries a mark that only the reports of rca carry near their start."""
     with file.open("rb") as stream:
-        head = stream.read(4096)
+        head = stream.read(16384)
     return any(mark in head for mark in _OUR_MARKS)
 
 
