@@ -35,9 +35,10 @@ _TOKENS = (
     Token("tag", r"\[[A-Za-z_][\w.-]{0,30}\] ?(?=\[?(?:19|20)\d\d[-/])", bracketed=_LETTERS),
     Token(
         "rank",
-        r"\[(?:default|rank|Rank |RANK[:= ]|global_rank[:= ]?|GLOBAL_RANK[:= ]?)(?P<rank>\d{1,6})\](?:: ?| |(?=\[))",
-        bracketed="drRgG",
+        r"\[(?:rank|Rank |RANK[:= ]|global_rank[:= ]?|GLOBAL_RANK[:= ]?)(?P<rank>\d{1,6})\](?:: ?| |(?=\[))",
+        bracketed="rRgG",
     ),
+    Token("local", r"\[default(?P<local>\d{1,6})\]:", bracketed="d"),
     Token("rankword", r"(?:rank|Rank|RANK)[ =:_]{0,2}(?P<rankword>\d{1,6})(?:\]|:(?= )| ?\|| - )[ ]?", starts="rR"),
     Token("mpi", r"\[\d{1,6},(?P<mpi>\d{1,6})\]<std(?:out|err)>: ?", bracketed=_DIGITS),
     Token(
@@ -130,7 +131,7 @@ LEVEL_GROUPS = {
     "word": "wl",
     "basic": "al",
 }
-RANK_GROUPS = {"rank": "rank", "rankword": "rankword", "mpi": "mpi"}
+RANK_GROUPS = {"rank": "rank", "local": "local", "rankword": "rankword", "mpi": "mpi"}
 LABELS = {
     "task": re.compile(r" {0,5}(?P<label>\d{1,6}):(?: |$)"),
     "node": re.compile(r"(?P<host>[A-Za-z][\w.-]{0,60}): \[(?P<noderank>\d{1,6})\] "),

@@ -113,7 +113,7 @@ class PrefixParser:
             position = found.end()
             if was_rank:
                 if rank is None or kind == "rank":
-                    rank = int(found[RANK_GROUPS[kind]]) + (self._first_local if found[0].startswith("[default") else 0)
+                    rank = int(found[RANK_GROUPS[kind]]) + (self._first_local if kind == "local" else 0)
             elif kind == "process":
                 inner = _WORKER.search(found[0])
                 rank = rank if inner is None else int(inner[1])

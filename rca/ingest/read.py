@@ -8,6 +8,7 @@ from datetime import datetime, timezone
 from rca.diagnosis import SourceRecord
 from rca.errors import UnreadableSource
 from rca.ingest.content import read_head
+from rca.ingest.file_names import is_log_name
 from rca.ingest.interface import IngestContext, Ingested, Ingestor, Source
 
 _BINARY = (
@@ -34,18 +35,31 @@ _BINARY = (
 def read_source(
     source: Source, ingestors: Sequence[Ingestor], context: IngestContext
 ) -> tuple[SourceRecord, Ingested | None]:
-    """Read one source with the first ingestor that accepts it; return its record, and its events unless skipped."""
+    """Read one source with the first ingestor that accepts it; return its record, and its events unless skipped.
+
+    A file that is called a log and that its own reader cannot make sense of is given to the next one.
+    """
     kind = ""
+    problems: list[str] = []
     try:
         head = read_head(source)
-        reader = next((item for item in ingestors if item.accepts(source, head)), None)
-        if reader is None:
-            return _skipped(source, kind, _unclaimed(head)), None
-        kind = reader.name
-        ingested = reader.read(source, context)
+        for reader in (item for item in ingestors if item.accepts(source, head)):
+            kind = reader.name
+            try:
+                ingested = reader.read(source, context)
+            except UnreadableSource as error:
+                problems.append(str(error))
+                if not is_log_name(source.path):
+                    break
+            else:
+                return _read(source, kind, ingested, problems), ingested
     except UnreadableSource as error:
-        return _skipped(source, kind, str(error)), None
-    record = SourceRecord(
+        problems.append(str(error))
+    return _skipped(source, kind, problems[0] if problems else _unclaimed(head)), None
+
+
+def _read(source: Source, kind: str, ingested: Ingested, problems: Sequence[str]) -> SourceRecord:
+    return SourceRecord(
         path=source.path,
         kind=kind,
         lines=ingested.lines,
@@ -53,9 +67,8 @@ def read_source(
         events=ingested.events.num_rows,
         first_time=_iso(ingested.first_time),
         last_time=_iso(ingested.last_time),
-        warnings=ingested.warnings,
+        warnings=(*problems, *ingested.warnings),
     )
-    return record, ingested
 
 
 def _unclaimed(head: bytes) -> str:

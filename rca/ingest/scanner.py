@@ -187,7 +187,7 @@ class _SetScanner:
         indexes = self._indexes
         start = 0
         for line in re.split(rb"[\n\r]", buffer):
-            found = frozenset(indexes[item] for item in match(line))
+            found = frozenset(indexes[item] for item in match(line) or ())
             for pattern in found & counted.keys():
                 counted[pattern].count += 1
                 counted[pattern].last = start + len(line)

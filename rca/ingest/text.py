@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import codecs
-import re
 from collections.abc import Sequence
 
 from rca.ingest.captures import typed
 from rca.ingest.content import open_content
 from rca.ingest.document import BlockParser, Prefix
+from rca.ingest.file_names import is_code_name, is_log_name
 from rca.ingest.interface import IngestContext, Ingested, Source
 from rca.ingest.line_search import LineSearch, line_search
 from rca.ingest.repeats import BoundedEvents, Repeats
@@ -16,12 +16,6 @@ from rca.ingest.scanner import Hit, Tally, line_around
 from rca.ingest.text_document import Chunk, TextDocument
 from rca.ingest.training_metrics import MetricReader, Segment
 
-_LOG_NAME = re.compile(
-    r"\.(?:log|out|err|txt|stdout|stderr|output|trace)(?:[.-]?\d{1,6})?(?:\.(?:gz|xz|bz2|zst))?$", re.I
-)
-_CODE_NAME = re.compile(
-    r"\.(?:py|pyi|ipynb|c|cc|cpp|cu|cuh|h|hpp|rs|go|js|ts|java|md|rst|html?|css|svg|tex|patch|diff|lock)$", re.I
-)
 _WIDE = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
 _BINARY_SHARE = 0.3
 """Share of bytes that no text has, above which a file is not text; logs with a few broken bytes stay far below."""
@@ -38,11 +32,11 @@ class TextIngestor:
 
     def accepts(self, source: Source, head: bytes) -> bool:
         """Say whether the file is text that a program wrote."""
-        if _CODE_NAME.search(source.path):
+        if is_code_name(source.path):
             return False
         if head.startswith(_WIDE):
             return True
-        if _LOG_NAME.search(source.path) and not head.strip(b"\0"):
+        if is_log_name(source.path) and not head.strip(b"\0"):
             return True
         return is_text(head)
 

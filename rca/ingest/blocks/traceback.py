@@ -26,7 +26,10 @@ _NEW_TOPIC = re.compile(
     r"Traceback|\s*\d{1,3}%\||\{'|srun: |slurmstepd: |wandb: |\[|={4,}|-{4,}|\*{4,}|Epoch|step |iter|Killed$|"
     r"terminate called|Fatal Python error|Exception in |==> |\+ |Loading |Root Cause|frame #\d+|INFO|WARNING|ERROR"
 )
+_BAR = re.compile(r"\s*\d{1,3}%\|")
 _LIBRARY = re.compile(r"(?:site|dist)-packages/|/lib(?:64)?/python\d|^<frozen|^<string>|/python3\.\d+/|\.pyx$")
+_FRAME_INDENT = 2
+"""Blanks in front of a frame at the margin."""
 _MESSAGE_LINES = 60
 _LOOSE_LINES = 10
 """Lines of a message that are not indented: CUDA, NCCL and inductor errors have up to seven."""
@@ -100,7 +103,7 @@ class _Stream:
         self._tag = _tag(document, line)
         self._piped = _PIPE.match(document.prefix(line).message) is not None
         self._taken = [line]
-        self._foreign = False
+        self._indent = 0
         self._ahead: list[tuple[int, str]] = []
         self._lines = self._walk(line + 1)
 
@@ -117,6 +120,12 @@ class _Stream:
             skipped = 0
             yield number, self._document.prefix(number).message
 
+    def indented(self, width: int) -> None:
+        """Take a traceback that stands indented as if it began at the margin."""
+        if width > self._indent:
+            self._ahead = [(number, message[width:]) for number, message in self._ahead]
+            self._indent = width
+
     def peek(self, ahead: int = 0) -> tuple[int, str] | None:
         """Return a coming line of the process, or None at the end."""
         while len(self._ahead) <= ahead:
@@ -127,6 +136,8 @@ class _Stream:
             if self._piped and not _GROUP_RULE.match(message):
                 bar = _PIPE.match(message)
                 message = message[bar.end() :] if bar else message
+            if self._indent and message[: self._indent].isspace():
+                message = message[self._indent :]
             self._ahead.append((number, message))
         return self._ahead[ahead]
 
@@ -202,6 +213,8 @@ def _read_one(stream: _Stream) -> _Raised:
         message = item[1]
         frame = _FRAME.match(message)
         if frame:
+            if not raised.frames:
+                stream.indented(len(message) - len(message.lstrip()) - _FRAME_INDENT)
             raised.frames.append(
                 {"file": frame["file"], "line": int(frame["line"]), "function": frame["function"], "code": None}
             )
@@ -251,7 +264,7 @@ def _rest_of_message(stream: _Stream, lines: list[str]) -> None:
             return
         if message[:1].isspace():
             after = stream.peek(1)
-            if after is not None and _FRAME.match(after[1]):
+            if _BAR.match(message) or (after is not None and _FRAME.match(after[1])):
                 return
         else:
             loose += 1
