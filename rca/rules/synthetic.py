@@ -55,7 +55,7 @@ def _curve(name: str, text: Any, steps: Sequence[int]) -> list[Any]:
     generator = np.random.default_rng(0)
     for part in parts[1:]:
         values = _changed(part, values, steps, curve=name, generator=generator)
-    return values.tolist()
+    return list(values.tolist())
 
 
 def _segments(name: str, text: str, steps: Sequence[int]) -> np.ndarray:

@@ -94,7 +94,7 @@ def train(arguments: argparse.Namespace) -> None:
     half = arguments.precision == "fp16"
     scaler = torch.amp.GradScaler("cpu", enabled=half)
     writer = SummaryWriter("tensorboard")
-    stream = iter(())
+    stream = iter(batches)
     log.info("training for %d steps, batch size %d, %s, learning rate %g", arguments.max_steps, arguments.batch_size,
              arguments.precision, arguments.learning_rate)  # fmt: skip
     for step in range(1, arguments.max_steps + 1):
