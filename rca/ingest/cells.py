@@ -9,6 +9,7 @@ from typing import Any
 from rca.ingest.quantities import size_bytes
 
 _LONGEST = 64
+_MOST_DIGITS = 15
 _NUMBER = re.compile(r"\s*([-+]?(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][-+]?[0-9]+)?)\s*([^\s0-9,.]{0,12})\s*")
 _THOUSANDS = re.compile(r"[-+]?[0-9]{1,3}(?:,[0-9]{3})+(?:\.[0-9]*)?")
 _SIZE = re.compile(r"\s*[0-9]{1,20}(?:\.[0-9]{1,12})?\s*[kKmMgGtTpP]?(?:i?[bB]?|ytes|bytes)?\s*")
@@ -31,6 +32,12 @@ def number(value: Any) -> float | None:
         except ValueError:
             return None
     return None
+
+
+def whole(text: str) -> int | None:
+    """Return the integer that ASCII digits spell, of at most 15 digits; None for anything else."""
+    plain = text.strip()
+    return int(plain) if 0 < len(plain) <= _MOST_DIGITS and plain.isascii() and plain.isdigit() else None
 
 
 def number_with_unit(text: str) -> tuple[float, str] | None:

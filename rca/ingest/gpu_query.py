@@ -9,7 +9,7 @@ import numpy as np
 import pyarrow as pa
 
 from rca.events import EventBuilder
-from rca.ingest.cells import number_with_unit, size_in_bytes
+from rca.ingest.cells import number_with_unit, size_in_bytes, whole
 from rca.ingest.csv_files import Table, read_table
 from rca.ingest.interface import IngestContext, Ingested, Source
 from rca.ingest.metric_table import add_metrics
@@ -103,7 +103,8 @@ def add_readings(out: EventBuilder, table: Table) -> list[str]:
 
 
 def _number(device: str) -> int | str:
-    return int(device) if device.isdigit() else device
+    index = whole(device)
+    return device if index is None else index
 
 
 def _gib(item: str | None, column: str) -> float | None:
@@ -150,7 +151,7 @@ def _active_reasons(
 
 def _mask(text: str) -> int | None:
     try:
-        return int(text, 16) if text.startswith("0x") else None
+        return int(text, 16) if text.startswith("0x") and len(text) < 20 else None
     except ValueError:
         return None
 

@@ -6,6 +6,7 @@ from typing import NamedTuple
 
 from rca.errors import UnreadableSource
 from rca.events import EventBuilder
+from rca.ingest.cells import whole
 from rca.ingest.interface import IngestContext, Ingested, Source
 from rca.ingest.structured import read_bounded
 
@@ -27,7 +28,7 @@ def pointer_of(data: bytes) -> Pointer | None:
         return None
     fields = dict(line.split(" ", 1) for line in data.decode("ascii", "replace").splitlines() if " " in line)
     size = fields.get("size", "").strip()
-    return Pointer(fields.get("oid", "").strip()[:100], int(size) if size.isdigit() and len(size) < 18 else None)
+    return Pointer(fields.get("oid", "").strip()[:100], whole(size))
 
 
 class LfsPointerIngestor:

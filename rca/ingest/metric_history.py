@@ -76,7 +76,7 @@ def _add_state(out: EventBuilder, document: dict[str, Any]) -> None:
     out.add(
         kind="artifact",
         name="trainer.state",
-        step=None if step is None else int(step),
+        step=int(step) if step is not None and 0 <= step < 2**31 else None,
         value=step,
         attrs={
             **state,

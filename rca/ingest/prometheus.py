@@ -76,7 +76,7 @@ def _add_sample(
     labels: dict[str, Any] = dict(_LABEL.findall(label_text))
     if name in _THROTTLE_FIELDS:
         for bit, reason in THROTTLE_BITS.items():
-            if int(value) & bit:
+            if 0 <= value < 2**53 and int(value) & bit:
                 attrs = {"gpu": labels.get("gpu"), "reason": reason}
                 out.add(kind="system", name="system.throttle", line=line, time=time, value=1.0, attrs=attrs)
         return

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from rca.events import EventBuilder
+from rca.ingest.cells import whole
 
 _SPECIALS = 64
 """Special tokens kept with their ids."""
@@ -104,8 +105,8 @@ def add_token_roles(out: EventBuilder, name: str, document: Mapping[str, Any]) -
     if isinstance(decoder, dict):
         for key, item in decoder.items():
             token = _content(item)
-            if token is not None and str(key).isdigit():
-                ids[token] = int(key)
+            if token is not None and (number := whole(str(key))) is not None:
+                ids[token] = number
     out.add(
         kind="artifact",
         name="tokenizer.config",

@@ -8,7 +8,7 @@ import re2
 from rca.errors import UnreadableSource
 from rca.events import EventBuilder
 from rca.ingest.blocks.lines import add_system, claim, table_line, table_lines
-from rca.ingest.cells import number, size_in_bytes
+from rca.ingest.cells import number, size_in_bytes, whole
 from rca.ingest.csv_files import read_table
 from rca.ingest.document import Document
 from rca.ingest.gpu_query import add_readings
@@ -57,7 +57,7 @@ class DmonParser:
             if text.lstrip().startswith("#"):
                 if "gpu" in words and text.lstrip("# ").split() != names:
                     break
-            elif len(words) == len(names) and words[device].isdigit():
+            elif len(words) == len(names) and whole(words[device]) is not None:
                 rows.append(words)
                 places.append(place)
             elif words:
@@ -73,7 +73,7 @@ class DmonParser:
             columns,
             lines=np.asarray(places, dtype=np.int64),
             names=_DMON_NAMES,
-            attrs=[{"gpu": int(row[device])} for row in rows],
+            attrs=[{"gpu": whole(row[device])} for row in rows],
         )
         return claim(document, line, end)
 
@@ -89,7 +89,7 @@ class GpuStatParser:
         match = _GPUSTAT.fullmatch(table_line(document, line).strip())
         if match is None:
             return line
-        index = int(match[1])
+        index = whole(match[1])
         processes = list(_GPUSTAT_PROCESS.finditer(match[9]))
         found = {
             "index": index,
@@ -104,7 +104,7 @@ class GpuStatParser:
         }
         add_system(out, document, line, name="system.gpu", text=match[2], attrs=found)
         for process in processes:
-            pid = int(process[2]) if process[2] else None
+            pid = whole(process[2] or "")
             size = size_in_bytes(f"{process[3]}iB")
             attrs = {"gpu": index, "process": process[1], "memory_bytes": size, "pid": pid}
             add_system(out, document, line, name="system.gpu_process", text=process[1], attrs=attrs)

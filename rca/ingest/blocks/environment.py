@@ -9,6 +9,7 @@ import re2
 
 from rca.events import EventBuilder
 from rca.ingest.blocks.lines import add_system, claim, table_line, table_lines
+from rca.ingest.cells import whole
 from rca.ingest.document import Document
 from rca.ingest.packages import package_name
 
@@ -64,7 +65,7 @@ def _several(out: EventBuilder, document: Document, line: int, match: Any) -> No
 
 
 def _device(out: EventBuilder, document: Document, line: int, match: Any) -> None:
-    attrs = {"index": int(match[1]), "name": match[2].strip()}
+    attrs = {"index": whole(match[1]), "name": match[2].strip()}
     add_system(out, document, line, name="system.gpu", text=match[2].strip(), attrs=attrs)
 
 

@@ -8,7 +8,7 @@ import re2
 
 from rca.events import EventBuilder
 from rca.ingest.blocks.lines import add_system, claim, table_line, table_lines
-from rca.ingest.cells import number, size_in_bytes
+from rca.ingest.cells import number, size_in_bytes, whole
 from rca.ingest.document import Document
 
 _DF_ROW = re2.compile(r"(\S+)\s+([\d.]+[KMGTP]?i?)\s+([\d.]+[KMGTP]?i?)\s+([\d.]+[KMGTP]?i?|-)\s+(\d+%|-)\s+(/.*|\S+)")
@@ -96,18 +96,18 @@ class TopParser:
             if text.startswith("top - "):
                 break
             if (cpu := _TOP_CPU.search(text)) is not None:
-                shares = {"user_percent": float(cpu[1]), "idle_percent": float(cpu[2])}
-                add_system(out, document, place, name="system.load", value=float(cpu[1]), attrs=shares)
+                shares = {"user_percent": number(cpu[1]), "idle_percent": number(cpu[2])}
+                add_system(out, document, place, name="system.load", value=shares["user_percent"], attrs=shares)
             elif (row := _TOP_ROW.fullmatch(text.rstrip())) is not None:
                 attrs: dict[str, Any] = {
-                    "pid": int(row[1]),
+                    "pid": whole(row[1]),
                     "resident_bytes": _size(row[4].upper(), kilobytes=True),
                     "state": row[6],
-                    "cpu_percent": float(row[7]),
-                    "memory_percent": float(row[8]),
+                    "cpu_percent": number(row[7]),
+                    "memory_percent": number(row[8]),
                     "command": row[10][:200],
                 }
-                add_system(out, document, place, name="system.process", text=row[10], value=float(row[7]), attrs=attrs)
+                add_system(out, document, place, name="system.process", text=row[10], value=number(row[7]), attrs=attrs)
             elif text.strip() and not text.startswith(_TOP_HEAD) and "PID" not in text:
                 break
             end = place + 1
@@ -125,7 +125,7 @@ class LimitsParser:
         match = _LIMIT.fullmatch(table_line(document, line).strip())
         if match is None:
             return line
-        value = None if match[3] == "unlimited" else float(match[3])
+        value = None if match[3] == "unlimited" else number(match[3])
         attrs = {"limit": match[1], "flag": match[2], "unlimited": match[3] == "unlimited"}
         add_system(out, document, line, name="system.limit", text=match[1], value=value, attrs=attrs)
         return claim(document, line, line + 1)
@@ -168,6 +168,6 @@ class ListingParser:
 def _size(cell: str, *, kilobytes: bool) -> int | None:
     """Read a size cell; a bare number counts KiB where the table says so."""
     plain = cell.strip().rstrip("i")
-    if kilobytes and plain.isdigit():
-        return int(plain) * 1024 if len(plain) < 18 else None
+    if kilobytes and (count := whole(plain)) is not None:
+        return count * 1024
     return size_in_bytes(plain)

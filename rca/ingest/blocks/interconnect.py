@@ -8,6 +8,7 @@ import re2
 
 from rca.events import EventBuilder
 from rca.ingest.blocks.lines import add_system, claim, table_lines
+from rca.ingest.cells import whole
 from rca.ingest.document import Document
 
 _CARD = re2.compile(r"CA '([^']+)'")
@@ -44,9 +45,9 @@ class IbstatParser:
             elif (status := _STATUS.match(text)) is not None:
                 if place > line:
                     break
-                ports.append({"adapter": status[1], "port": int(status[2]), "line": place})
+                ports.append({"adapter": status[1], "port": whole(status[2]), "line": place})
             elif (port := _PORT.fullmatch(text)) is not None:
-                ports.append({**card, "port": int(port[1]), "line": place})
+                ports.append({**card, "port": whole(port[1]), "line": place})
             elif (pair := _PAIR.fullmatch(text)) is not None:
                 if (name := _WANTED.get(pair[1].lower())) is not None:
                     (ports[-1] if ports else card)[name] = pair[2].split(": ")[-1].strip()

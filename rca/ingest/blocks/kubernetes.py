@@ -8,7 +8,7 @@ import re2
 
 from rca.events import EventBuilder
 from rca.ingest.blocks.lines import add_system, claim, table_line, table_lines
-from rca.ingest.cells import size_in_bytes
+from rca.ingest.cells import size_in_bytes, whole
 from rca.ingest.containers import add_container
 from rca.ingest.document import Document
 
@@ -79,7 +79,7 @@ class PodEventsParser:
             attrs = {
                 "type": kind,
                 "reason": reason,
-                "count": int(count[1]) if count else None,
+                "count": whole(count[1]) if count else None,
                 "message": message[:500],
             }
             severity = "warning" if kind == "Warning" else "info"
@@ -104,7 +104,8 @@ def _take(container: dict[str, Any], section: str, key: str, value: str) -> None
     """Keep one line of a container's description."""
     if section in {"state", "last state"} and key in _STATE_KEYS:
         name = ("last_" if section == "last state" else "") + key.replace(" ", "_")
-        container[name] = int(value) if value.isdigit() else value[:500]
+        code = whole(value)
+        container[name] = value[:500] if code is None else code
     elif section in {"limits", "requests"}:
         kind = section.removesuffix("s")
         if key in {"memory", "ephemeral-storage"}:
@@ -113,7 +114,7 @@ def _take(container: dict[str, Any], section: str, key: str, value: str) -> None
             container[{"nvidia.com/gpu": "gpus", "cpu": "cpus"}.get(key, key)] = value
     elif section == "":
         names = {"image": "image", "state": "state", "last state": "last_state", "ready": "ready"}
-        if key == "restart count" and value.isdigit():
-            container["restarts"] = int(value)
+        if key == "restart count":
+            container["restarts"] = whole(value)
         elif key in names and value:
             container[names[key]] = value

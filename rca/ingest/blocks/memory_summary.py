@@ -8,7 +8,7 @@ import re2
 
 from rca.events import EventBuilder
 from rca.ingest.blocks.lines import claim, table_lines
-from rca.ingest.cells import size_in_bytes
+from rca.ingest.cells import size_in_bytes, whole
 from rca.ingest.document import Document
 
 _DEVICE = re2.compile(r"PyTorch CUDA memory summary, device ID (\d+)")
@@ -46,7 +46,7 @@ class MemorySummaryParser:
         device = _DEVICE.search(document.raw(line))
         if device is None:
             return line
-        found: dict[str, Any] = {"device": int(device[1])}
+        found: dict[str, Any] = {"device": whole(device[1])}
         end = line + 1
         for number, text in table_lines(document, line + 1, most=80, ruled=True):
             plain = text.strip()
@@ -54,7 +54,7 @@ class MemorySummaryParser:
                 break
             end = number + 1
             if (counts := _OOMS.search(plain)) is not None:
-                found |= {"ooms": int(counts[1]), "retries": int(counts[2])}
+                found |= {"ooms": whole(counts[1]), "retries": whole(counts[2])}
             elif (row := _ROW.fullmatch(plain)) is not None:
                 found |= _row(row[1].lower(), row[2], row[3])
         if "allocated_bytes" not in found:
@@ -89,4 +89,5 @@ def _size(cell: str) -> int | None:
 
 def _count(cell: str) -> int | None:
     number, _, scale = cell.strip().partition(" ")
-    return int(number) * _SCALES.get(scale.strip(), 1) if number.isdigit() else None
+    count = whole(number)
+    return None if count is None else count * _SCALES.get(scale.strip(), 1)

@@ -8,7 +8,7 @@ import re2
 
 from rca.events import EventBuilder
 from rca.ingest.blocks.lines import add_system, claim, table_lines
-from rca.ingest.cells import size_in_bytes
+from rca.ingest.cells import size_in_bytes, whole
 from rca.ingest.document import Document
 
 _HEADER = re2.compile(
@@ -74,11 +74,11 @@ def _device_line(cells: list[str], number: int, devices: list[dict[str, Any]]) -
     if bus is not None and (name := _NAME.fullmatch(cells[0])) is not None:
         devices.append(
             {
-                "index": int(name[1]),
+                "index": whole(name[1]),
                 "name": name[2],
                 "persistence": name[3],
                 "bus_id": bus[1],
-                "ecc_uncorrected": int(cells[2]) if len(cells) > 2 and cells[2].strip().isdigit() else None,
+                "ecc_uncorrected": whole(cells[2]) if len(cells) > 2 else None,
                 "line": number,
             }
         )
@@ -100,8 +100,8 @@ def _device_line(cells: list[str], number: int, devices: list[dict[str, Any]]) -
 
 def _process(match: Any, number: int) -> dict[str, Any]:
     return {
-        "gpu": int(match[1]),
-        "pid": int(match[2]),
+        "gpu": whole(match[1]),
+        "pid": whole(match[2]),
         "type": match[3],
         "process": match[4],
         "memory_bytes": size_in_bytes(match[5]),

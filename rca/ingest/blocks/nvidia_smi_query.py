@@ -36,6 +36,7 @@ _WANTED = {
     "retired pages/pending page blacklist": "retired_pages_pending",
     "pci/bus id": "bus_id",
 }
+_TEXTS = frozenset({"name", "bus_id", "remap_pending", "remap_failed", "retired_pages_pending"})
 _REASONS = ("clocks throttle reasons/", "clocks event reasons/")
 
 
@@ -86,5 +87,7 @@ def _take(key: str, value: str, driver: dict[str, Any], devices: list[dict[str, 
     elif devices and key.startswith(_REASONS) and value == "Active":
         devices[-1]["reasons"].append(key.split("/", 1)[1].rsplit("/", 1)[-1].replace(" ", "_"))
     elif devices and value not in {"", "N/A"} and (name := _WANTED.get(key)) is not None:
-        found = size_in_bytes(value) if name.endswith("_bytes") else number_with_unit(value)
-        devices[-1].setdefault(name, found[0] if isinstance(found, tuple) else value if found is None else found)
+        number = number_with_unit(value)
+        read = size_in_bytes(value) if name.endswith("_bytes") else value if name in _TEXTS else number and number[0]
+        if read is not None:
+            devices[-1].setdefault(name, read)

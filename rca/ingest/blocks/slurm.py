@@ -16,8 +16,8 @@ from rca.ingest.quantities import seconds
 _RULE = re2.compile(r"-+(?:\s+-+)+\s*")
 _PAIR = re2.compile(r"(\w[\w/:]*)=(\S*)")
 _SEFF = re2.compile(r"([A-Z][\w /()-]*?):\s+(\S.*)")
-_SEFF_MEMORY = re2.compile(r"([\d.]+)% of ([\d.]+ [KMGT]?B)")
-_EXIT = re2.compile(r"(\d+):(\d+)")
+_SEFF_MEMORY = re2.compile(r"(\d+(?:\.\d+)?)% of ([\d.]+ [KMGT]?B)")
+_EXIT = re2.compile(r"(\d{1,9}):(\d{1,9})")
 _BAD = ("FAILED", "CANCELLED", "TIMEOUT", "NODE_FAIL", "PREEMPTED", "OUT_OF_ME", "BOOT_FAIL", "DEADLINE")
 _TIMES = {"elapsed": "elapsed_s", "timelimit": "time_limit_s", "runtime": "elapsed_s"}
 _SIZES = {"maxrss": "max_rss_bytes", "reqmem": "requested_memory_bytes", "averss": "average_rss_bytes"}
