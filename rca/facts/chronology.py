@@ -195,15 +195,16 @@ def _silent_ranks(events: EventTable, failed: float) -> list[tuple[int, float, i
     rank = table["rank"].to_numpy()
     time = np.asarray(table["time"].cast("int64").to_numpy(), dtype=float)
     event_id = table["event_id"].to_numpy()
+    order = np.lexsort((time, rank))
+    order = order[time[order] <= failed]
+    starts = np.flatnonzero(np.diff(rank[order])) + 1
     found = []
-    for one in np.unique(rank):
-        own = np.flatnonzero((rank == one) & (time <= failed))
+    for own in np.split(order, starts):
         if len(own) < 5:
             continue
-        own = own[np.argsort(time[own], kind="stable")]
         pause = float(np.max(np.diff(time[own])))
         if failed - time[own[-1]] > max(SILENCE_S * 1e6, SILENCE_FACTOR * pause):
-            found.append((int(one), float(time[own[-1]]), int(event_id[own[-1]])))
+            found.append((int(rank[own[-1]]), float(time[own[-1]]), int(event_id[own[-1]])))
     return found
 
 

@@ -74,9 +74,18 @@ def curve(events: EventTable, name: str) -> Curve | None:
 
 def curves(events: EventTable, name: str) -> tuple[Curve, ...]:
     """Return the metric as each (source, rank) reported it, without the empty ones."""
-    summaries = _summary_places(events)
-    cleaned = (_clean(series, events, summaries) for series in events.all_metrics(name))
-    return tuple(item for item in cleaned if len(item))
+    known = _cleaned(events)
+    if name not in known:
+        summaries = _summary_places(events)
+        cleaned = (_clean(series, events, summaries) for series in events.all_metrics(name))
+        known[name] = tuple(item for item in cleaned if len(item))
+    return known[name]
+
+
+@once_per_table
+def _cleaned(_events: EventTable) -> dict[str, tuple[Curve, ...]]:
+    """Curves that were asked for already."""
+    return {}
 
 
 @once_per_table

@@ -160,11 +160,10 @@ def place(events: EventTable) -> Iterator[Fact]:
 def steps_before(events: EventTable, head: OutOfMemory) -> int | None:
     """Return how many distinct steps were reported before the refusal; None where the run reports no steps at all."""
     steps = progress(events)
-    known = np.isfinite(steps.step)
-    if not known.any():
-        return 0 if events.has_text and not len(steps.line) else None
+    if not steps.stepped:
+        return 0 if events.has_text and not steps.rows else None
     last = steps.step_before(head.event)
-    return 0 if last is None else len(np.unique(steps.step[known & (steps.step <= last)]))
+    return 0 if last is None else steps.steps_up_to(last)
 
 
 def oom_phase(events: EventTable, head: OutOfMemory) -> str | None:

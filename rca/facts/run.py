@@ -59,7 +59,7 @@ def completion(events: EventTable) -> tuple[int, ...] | None:
     ]
     planned, done = planned_steps(events), progress(events).last_step
     if not shown and planned is not None and done is not None and done >= REACHED * planned - 1:
-        shown.append(int(progress(events).event_id[-1]))
+        shown.append(progress(events).last_event or 0)
     return tuple(shown) or None
 
 
@@ -97,8 +97,8 @@ def ending(events: EventTable) -> Iterator[Fact]:
     if stopped is not None:
         silent = not failed and done is None
         says = f"The last progress is {stopped}; no error and no goodbye follow."
-        last = progress(events).event_id
-        yield from emit("run.ended_silently", silent, says, events=last[-1:])
+        last = progress(events).last_event
+        yield from emit("run.ended_silently", silent, says, events=() if last is None else (last,))
 
 
 def _stopped_early(events: EventTable) -> str | None:
@@ -123,8 +123,8 @@ def extent(events: EventTable) -> Iterator[Fact]:
     """How far did the run come?"""
     steps = progress(events)
     planned, done = planned_steps(events), steps.last_step
-    at_end = steps.event_id[-1:]
-    yield from emit("run.has_metrics", bool(len(steps.line)), f"{len(steps.line)} metric values were reported.")
+    at_end = () if steps.last_event is None else (steps.last_event,)
+    yield from emit("run.has_metrics", steps.rows > 0, f"{steps.rows} metric values were reported.")
     yield from emit(
         "run.has_text", events.has_text, "Log text was read." if events.has_text else "No log text was read."
     )

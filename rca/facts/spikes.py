@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Mapping
 from typing import NamedTuple
 
 import numpy as np
 
 from rca.events import EventTable
-from rca.facts.curves import config_number
-from rca.facts.divergence import Shape, diverged_from, loss_shape
+from rca.facts.curves import Curve, config_number
+from rca.facts.divergence import diverged_from, loss_shape
 from rca.facts.emit import emit, number
 from rca.facts.interface import Fact, FactFunction
 from rca.facts.robust import running_median, spread, trailing_median
@@ -28,6 +29,8 @@ SPIKE_Z = 8.0
 SPIKE_TREND = 1.5
 """A spike is z > 8 and above 1.5 times the trend (FACTS 4, runmedic)."""
 TREND_WINDOW = 25
+MOST_POINTS = 20_000
+"""A longer curve is thinned: a spike is as visible, and the time stays below a second."""
 
 
 class Spike(NamedTuple):
@@ -42,9 +45,9 @@ class Spike(NamedTuple):
     recovered: bool
 
 
-def find_spikes(shape: Shape) -> list[Spike]:
-    """Return the excursions, in order, without a divergence and without the first five points of fast fall."""
-    values = shape.curve.value
+def find_spikes(line: Curve, *, progress: float, climb: int | None) -> list[Spike]:
+    """Return the excursions, in order, up to a divergence and without the first five points of fast fall."""
+    values = line.value
     trend = trailing_median(values, TREND_WINDOW)
     residual = values - running_median(values, TREND_WINDOW)
     blocks = range(0, len(values), TREND_WINDOW)
@@ -52,9 +55,8 @@ def find_spikes(shape: Shape) -> list[Spike]:
     noise = np.repeat(local, TREND_WINDOW)[: len(values)]
     noise = np.maximum(noise, 0.3 * spread(residual))
     tall = (values > SPIKE_TREND * trend) & (values - trend > SPIKE_Z * noise) & (trend > 0)
-    tall &= values - trend > 0.1 * shape.progress
+    tall &= values - trend > 0.1 * progress
     found: list[Spike] = []
-    climb = diverged_from(shape)
     index, behind = 5, len(values) if climb is None else max(climb - 3, 0)
     while index < behind:
         if not tall[index]:
@@ -71,16 +73,27 @@ def find_spikes(shape: Shape) -> list[Spike]:
     return found
 
 
+def _peaks(line: Curve) -> tuple[Curve, int]:
+    """Thin a very long curve to the highest point of every few, so that spikes survive; return it and how many."""
+    size = math.ceil(len(line) / MOST_POINTS)
+    if size <= 1:
+        return line, 1
+    blocks = np.arange(0, len(line), size)
+    highest = [block + int(np.argmax(line.value[block : block + size])) for block in blocks]
+    return line.pick(np.array(highest, dtype=np.int64)), size
+
+
 def spikes(events: EventTable) -> Iterator[Fact]:
     """How often did the loss jump, and did it come back?"""
     shape = loss_shape(events)
     if shape is None or len(shape.curve) < 12:
         return
-    line = shape.curve
-    found = find_spikes(shape)
+    line, size = _peaks(shape.curve)
+    climb = diverged_from(shape)
+    found = find_spikes(line, progress=shape.progress, climb=None if climb is None else climb // size)
     seen = line.event_id[[spike.peak for spike in found]] if found else line.event_id[:0]
     if not found:
-        yield from emit("loss.spikes", 0, f"No spike among {len(line)} logged losses.")
+        yield from emit("loss.spikes", 0, f"No spike among {len(shape.curve)} logged losses.")
         return
     largest = max(found, key=lambda spike: spike.size)
     place = line.place(largest.peak)
@@ -110,6 +123,7 @@ def noise(events: EventTable) -> Iterator[Fact]:
     if shape is None or len(shape.curve) < 12:
         return
     values = shape.curve.value[len(shape.curve) // 4 :]
+    values = values[:: math.ceil(len(values) / MOST_POINTS)]
     trend = running_median(values, int(np.clip(len(values) // 5, 5, 101)))
     level = float(np.median(np.abs(trend)))
     if level == 0:
