@@ -101,7 +101,7 @@ _TOKENS = (
     ),
     Token(
         "pid",
-        r"\[(?:PID:? ?|pid=?|[A-Z][a-z]{0,12}Process-?)?\d{1,8}\](?=[ :\[])[ :]?",
+        r"\[(?:PID:? ?|pid=?|[A-Z][a-z]{0,12}Process-?)\d{1,8}\](?=[ :\[])[ :]?|\[\d{1,8}\] (?=\[ {0,2}[A-Z])",
         bracketed=_DIGITS + "pP" + _UPPER,
         first=False,
     ),

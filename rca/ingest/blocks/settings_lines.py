@@ -66,6 +66,6 @@ class SettingsLineParser:
         if dotted is None:
             return line
         value: Any = scalar(dotted["value"])
-        if value is not None and not isinstance(value, Unknown) and value not in {"{", "[", "("}:
+        if value is not None and not isinstance(value, Unknown) and value not in ("{", "[", "("):
             tell(out, document, line, {dotted["key"]: value})
         return line + 1

@@ -6,7 +6,8 @@ import re
 from typing import NamedTuple
 
 _BAR = re.compile(
-    r"(?P<desc>[^|%]{0,120}?):?\s{0,8}(?P<percent>\d{1,3})%(?: Completed)? ?\|[^|]{0,200}\|\s{0,4}"
+    r"(?P<tune>\d{1,5}\|\d{1,9}\|)?(?P<desc>[^|%]{0,120}?):?\s{0,8}(?P<percent>\d{1,3})%(?: Completed)? ?\|[^|]{0,200}"
+    r"\|\s{0,4}"
     r"(?P<n>[\d.]{1,12}[kMG]?)/(?P<total>[\d.]{1,12}[kMG]?)\s{0,4}"
     r"(?:\[(?P<elapsed>[\d:]{4,12})<(?P<eta>[\d:?]{1,12})(?:,\s{0,4}(?P<rate>[\d.]{1,12}|"
     r"\?) ?(?P<unit>[A-Za-z]{1,12}/[A-Za-z]{1,12}))?"
@@ -15,7 +16,6 @@ _BAR = re.compile(
 _TRAINING = re.compile(r"^\s*$|epoch|train|step|iter|optimi", re.I)
 _EVALUATION = re.compile(r"valid|eval|test|predict|sanity", re.I)
 _LIGHTNING_EPOCH = re.compile(r"epoch\s*(?P<epoch>\d{1,6})(?:/(?P<epochs>\d{1,6}))?", re.I)
-_TUNE = re.compile(r"(?P<epoch>\d{1,5})\|(?P<step>\d{1,9})\|(?P<rest>.*)$")
 _POWER = {"k": 1e3, "M": 1e6, "G": 1e9}
 
 
@@ -44,10 +44,10 @@ def bar(text: str) -> Bar | None:
     description = found["desc"].strip()
     postfix = (found["postfix"] or "").lstrip(", ")
     epoch = epochs = step = None
-    tune = _TUNE.search(description)
     named = _LIGHTNING_EPOCH.search(description)
-    if tune:
-        epoch, step, postfix = int(tune["epoch"]), int(tune["step"]), f"{tune['rest']} {postfix}"
+    if found["tune"]:
+        epoch, step = (int(part) for part in found["tune"].split("|")[:2])
+        postfix = f"{description} {postfix}"
         kind = "train"
     elif _EVALUATION.search(description):
         kind = "eval"

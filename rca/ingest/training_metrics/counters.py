@@ -38,6 +38,9 @@ _EVALUATION = re.compile(
     r"test) ?\|",
     re.I,
 )
+_EVAL_BATCHES = re.compile(
+    r"\W{0,8}(?:val|valid|test|eval)\w*:?\s{0,8}\[\s{0,8}(?P<batch>\d{1,9})/(?P<length>\d{1,9})\]", re.I
+)
 _SAMPLES = re.compile(r"Train Epoch: \d+ \[\d+/\d+ \(\d+%\)\]")
 """The MNIST example counts samples, not batches."""
 _MOST = 1000
@@ -91,6 +94,9 @@ def position(message: str) -> Position:
         place.strong = True
         place.take(batches, "epoch", "epochs")
         return place.take(overall, "step") if overall else place.take(batches, "batch", "length")
+    within = _EVAL_BATCHES.match(text) if place.evaluation else None
+    if within:
+        return place.take(within, "batch", "length")
     epoch = _EPOCH.search(text)
     if epoch:
         place.take(epoch, "epoch", "epochs")

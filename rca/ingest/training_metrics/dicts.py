@@ -46,8 +46,13 @@ def logged_steps(bars: list[tuple[int, int]], count: int) -> list[int] | None:
     first = bars[0][1] if bars[0][0] == 0 else 0
     estimates = {round((done - first) / seen) for seen, done in bars if seen > 0 and done > first}
     estimates |= {round((done - first) / (seen + 1)) for seen, done in bars if done > first}
-    for interval in sorted(estimates - {0}):
-        start = first // interval
-        if all(done // interval - start - 1 <= seen <= done // interval - start for seen, done in bars):
-            return [(start + index + 1) * interval for index in range(count)]
-    return None
+    fitting = [interval for interval in estimates - {0} if _fits(bars, first, interval)]
+    if not fitting:
+        return None
+    interval = min(fitting, key=lambda item: (sum(abs(done - first - seen * item) for seen, done in bars), -item))
+    return [(first // interval + index + 1) * interval for index in range(count)]
+
+
+def _fits(bars: list[tuple[int, int]], first: int, interval: int) -> bool:
+    start = first // interval
+    return all(done // interval - start - 1 <= seen <= done // interval - start for seen, done in bars)
