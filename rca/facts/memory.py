@@ -26,36 +26,21 @@ CATALOGUE: Mapping[str, str] = {
     "memory.batch": "micro batch at the failure, as configured",
     "memory.seq_outlier": "sequence length at the failure over the median before (x)",
     "memory.seq_at_failure": "sequence length at the failure (tokens)",
-    "memory.host_rss_growth": "growth of the host memory of the process over its first level",
-    "memory.host_grows": "host memory grew by 20 % or more, steadily, to the end",
-    "memory.host_last_share": "last host memory in use over the host memory that was reported",
 }
 
 GROWTH = 0.2
 CORRELATION = 0.8
 """A leak is +20 % with a rank correlation above 0.8 (FACTS 4, runmedic)."""
-_HOST = (
-    "host_rss",
-    "rss",
-    "rss_gb",
-    "host_memory",
-    "cpu_memory",
-    "ram",
-    "ram_gb",
-    "host_mem",
-    "memory_rss",
-    "host_rss_gb",
-)
 
 
-def _settled(line: Curve) -> Curve | None:
-    """Finite points behind the first tenth, where buffers, caches and optimizer states are still being made."""
+def settled(line: Curve) -> Curve | None:
+    """Return the points behind the first tenth, in which buffers, caches and optimizer states are still being made."""
     good = line.pick(line.finite & (line.value > 0))
     skip = max(1, len(good) // 10)
     return good.pick(slice(skip, None)) if len(good) - skip >= 5 else None
 
 
-def _grown(line: Curve) -> tuple[float, float, bool]:
+def grown(line: Curve) -> tuple[float, float, bool]:
     """Return growth over the first level, rank correlation with the order, and whether the end still grows."""
     head = float(np.median(line.value[: max(1, len(line) // 10)]))
     tail = float(np.median(line.value[-max(1, len(line) // 10) :]))
@@ -72,30 +57,30 @@ def device(events: EventTable) -> Iterator[Fact]:
     lines = [item for item in curves(events, "memory_allocated") if item.finite.any()]
     if not lines:
         return
-    grown = [(line, _grown(settled)) for line in lines if (settled := _settled(line)) is not None]
-    line = max(grown, key=lambda pair: pair[1][0])[0] if grown else max(lines, key=len)
+    growing = [(line, grown(steady)) for line in lines if (steady := settled(line)) is not None]
+    line = max(growing, key=lambda pair: pair[1][0])[0] if growing else max(lines, key=len)
     good = line.pick(line.finite)
     top = int(np.argmax(good.value))
     for name, index, words in (("first", 0, "first"), ("last", -1, "last"), ("peak", top, "largest")):
         value = float(good.value[index])
         says = f"The {words} reported device memory is {number(value)} GiB at {good.place(index)}{good.where()}."
         yield from emit(f"memory.{name}_gib", value, says, unit="GiB", events=good.event_id[[index]])
-    if not grown:
+    if not growing:
         return
-    settled = _settled(line)
-    if settled is None:
+    steady = settled(line)
+    if steady is None:
         return
-    growth, correlation, still = _grown(settled)
-    seen = settled.event_id[[0, len(settled) - 1]]
+    growth, correlation, still = grown(steady)
+    seen = steady.event_id[[0, len(steady) - 1]]
     says = (
-        f"Device memory went from {number(float(settled.value[0]))} to {number(float(settled.value[-1]))} GiB over "
-        f"{len(settled)} reports{settled.where()}: {percent(max(growth, 0.0))} more, rank correlation "
+        f"Device memory went from {number(float(steady.value[0]))} to {number(float(steady.value[-1]))} GiB over "
+        f"{len(steady)} reports{steady.where()}: {percent(max(growth, 0.0))} more, rank correlation "
         f"{number(correlation)}."
     )
     yield from emit("memory.growth_share", growth, says, events=seen)
     grows = growth >= GROWTH and correlation > CORRELATION and still
     yield from emit("memory.grows", grows, says, events=seen)
-    yield from _slope(events, settled, grows=grows)
+    yield from _slope(events, steady, grows=grows)
 
 
 def _slope(events: EventTable, line: Curve, *, grows: bool) -> Iterator[Fact]:
@@ -129,39 +114,21 @@ def capacity_gib(events: EventTable) -> float | None:
 def reserved(events: EventTable) -> Iterator[Fact]:
     """Does the allocator hold more and more that it does not use?"""
     held = max(curves(events, "memory_reserved"), key=len, default=None)
-    settled = _settled(held) if held is not None else None
-    if settled is None:
+    steady = settled(held) if held is not None else None
+    if steady is None:
         return
-    growth, correlation, still = _grown(settled)
-    says = f"Reserved memory went from {number(float(settled.value[0]))} to {number(float(settled.value[-1]))} GiB"
-    seen = settled.event_id[[0, len(settled) - 1]]
+    growth, correlation, still = grown(steady)
+    says = f"Reserved memory went from {number(float(steady.value[0]))} to {number(float(steady.value[-1]))} GiB"
+    seen = steady.event_id[[0, len(steady) - 1]]
     yield from emit("memory.reserved_growth_share", growth, says + ".", events=seen)
     used = max(curves(events, "memory_allocated"), key=len, default=None)
-    inner = _settled(used) if used is not None else None
+    inner = settled(used) if used is not None else None
     if inner is None:
         return
-    inner_growth = _grown(inner)[0]
+    inner_growth = grown(inner)[0]
     apart = growth >= GROWTH and correlation > CORRELATION and still and inner_growth < 0.5 * growth
     says += f", allocated memory from {number(float(inner.value[0]))} to {number(float(inner.value[-1]))} GiB."
     yield from emit("memory.reserved_grows", apart, says, events=seen)
-
-
-def host(events: EventTable) -> Iterator[Fact]:
-    """Does the host memory of the process grow?"""
-    found = [line for name in _HOST for line in curves(events, name)]
-    settled = [item for line in found if (item := _settled(line)) is not None]
-    if not settled:
-        return
-    line = max(settled, key=lambda item: _grown(item)[0])
-    growth, correlation, still = _grown(line)
-    unit = f" {line.unit}" if line.unit else ""
-    says = (
-        f"Host memory of the process went from {number(float(line.value[0]))}{unit} to "
-        f"{number(float(line.value[-1]))}{unit}{line.where()}: {percent(max(growth, 0.0))} more."
-    )
-    seen = line.event_id[[0, len(line) - 1]]
-    yield from emit("memory.host_rss_growth", growth, says, events=seen)
-    yield from emit("memory.host_grows", growth >= GROWTH and correlation > CORRELATION and still, says, events=seen)
 
 
 def batch(events: EventTable) -> Iterator[Fact]:
@@ -186,4 +153,4 @@ def batch(events: EventTable) -> Iterator[Fact]:
     yield from emit("memory.seq_outlier", last / median, says, unit="x", events=good.event_id[-1:])
 
 
-FACTS: tuple[FactFunction, ...] = (device, reserved, host, batch)
+FACTS: tuple[FactFunction, ...] = (device, reserved, batch)

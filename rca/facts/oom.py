@@ -32,7 +32,7 @@ CATALOGUE: Mapping[str, str] = {
     "oom.phase": "load | forward | backward | optimizer | eval | generate | startup",
     "oom.ranks": "number of ranks that ran out of memory",
     "oom.count": "number of refused allocations that were reported",
-    "oom.tried_jump": "refused allocation over the growth that fits: tried over the median step-to-step change (x)",
+    "oom.tried_jump": "refused allocation over the usual step-to-step change of the memory in use (x)",
     "oom.first_allocation": "this process held almost nothing yet when it was refused",
     "oom.steps_before": "number of reported steps before the first refusal",
     "oom.late": "at least 20 reported steps went well before",
@@ -196,15 +196,17 @@ def jump(events: EventTable) -> Iterator[Fact]:
     if usual is None or usual <= 0:
         return
     ratio = head.tried / GIB / usual
-    says = f"{_gib(head.tried)} were refused; from step to step the memory in use changed by {number(usual)} GiB."
+    says = f"{_gib(head.tried)} were refused; from step to step the memory in use moved by {number(usual)} GiB."
     yield from emit("oom.tried_jump", ratio, says, unit="x", events=[head.event.event_id])
 
 
 def _usual_change(memory: Curve) -> float | None:
+    """Return how far the memory in use moves between steps, at least a hundredth of its level (GiB)."""
     values = memory.value[memory.finite]
     if len(values) < 6:
         return None
-    return float(np.median(np.abs(np.diff(values)))) or None
+    low, high = np.percentile(np.diff(values), [5, 95])
+    return max(float(high - low), 0.01 * float(np.median(values)))
 
 
 def _first(events: EventTable) -> OutOfMemory | None:

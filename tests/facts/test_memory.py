@@ -54,11 +54,6 @@ def test_reserved_memory_that_grows_alone() -> None:
     assert Run().curves(both).values()["memory.reserved_grows"] is False
 
 
-def test_host_memory() -> None:
-    assert Run().curves({"host_rss": np.linspace(20, 90, 60)}).values()["memory.host_grows"] is True
-    assert Run().curves({"host_rss": around(20, 60, 0.01)}).values()["memory.host_grows"] is False
-
-
 def test_batch_and_length_at_the_failure() -> None:
     lengths = np.append(around(500, 60, 0.2), 8000.0)
     run = Run().config(batch_size=4).curves({"loss": decay(61), "sequence_length": lengths})

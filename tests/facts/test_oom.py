@@ -132,10 +132,17 @@ def test_ranks() -> None:
     assert run.values()["oom.ranks"] == 2
 
 
+def jump(text: str, memory: list[float]) -> float:
+    return float(
+        Run().curves({"memory_allocated": memory}).raised("torch.OutOfMemoryError", text).values()["oom.tried_jump"]
+    )
+
+
 def test_jump_against_the_usual_change() -> None:
-    memory = [40.0, 40.2, 40.1, 40.3, 40.2, 40.1, 40.3, 40.2]
-    run = Run().curves({"memory_allocated": memory}).raised("torch.OutOfMemoryError", NEW)
-    assert run.values()["oom.tried_jump"] > 10
+    steady = [40.0, 40.2, 40.1, 40.3, 40.2, 40.1, 40.3, 40.2]
+    assert jump(NEW.replace("2.50 GiB", "30.00 GiB"), steady) > 50
+    assert jump(NEW, steady) < 10
+    assert jump(NEW, [20.0, 60.0] * 5) < 1
 
 
 def test_frame_and_attention() -> None:
