@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
-from rca.events import EventTable
+from rca.events import Event, EventTable
 from rca.facts.emit import emit, percent
 from rca.facts.interface import Fact, FactFunction
 
@@ -19,16 +19,19 @@ CATALOGUE: Mapping[str, str] = {
 
 def printed(events: EventTable) -> Iterator[Fact]:
     """Read the shares of a profiler table that was printed into a log."""
-    for fact, signature, column, words in (
-        ("profile.sync_share", "profiler.op_sync", "total_share", "calls that wait for the device"),
-        ("profile.launch_share", "profiler.op_launch", "self_share", "kernel launches"),
-        ("profile.dataloader_share", "profiler.op_dataloader", "total_share", "the data loader"),
+    totals = [event.attr("seconds") for event in events.named("profiler.total_cpu")]
+    whole = float(totals[-1]) if totals and totals[-1] else None
+    for fact, signature, kind, words in (
+        ("profile.sync_share", "profiler.op_sync", "total", "calls that wait for the device"),
+        ("profile.launch_share", "profiler.op_launch", "self", "kernel launches"),
+        ("profile.dataloader_share", "profiler.op_dataloader", "total", "the data loader"),
     ):
-        rows = [event for event in events.named(signature) if isinstance(event.attr(column), (int, float))]
+        rows = [
+            (share, event) for event in events.named(signature) if (share := _share(event, kind, whole)) is not None
+        ]
         if rows:
             # The rows are nested (aten::item holds the synchronisation), so the largest one stands for all.
-            event = max(rows, key=lambda item: float(item.attr(column)))
-            share = min(float(event.attr(column)) / 100, 1.0)
+            share, event = max(rows, key=lambda item: item[0])
             says = f"{percent(share)} of the CPU time is spent in {words}."
             yield from emit(fact, share, says, events=[event.event_id])
             calls = event.attr("calls")
@@ -40,6 +43,16 @@ def printed(events: EventTable) -> Iterator[Fact]:
         share = float(device[-1].attr("seconds")) / float(host[-1].attr("seconds"))
         says = f"The device works {percent(share)} of the profiled CPU time."
         yield from emit("profile.device_share", share, says, events=[host[-1].event_id, device[-1].event_id])
+
+
+def _share(event: Event, kind: str, whole: float | None) -> float | None:
+    """Return the row's share of the CPU time, from its percentage, else from its time: tables differ in columns."""
+    told, time = event.attr(f"{kind}_share"), event.attr(f"{kind}_time")
+    if isinstance(told, (int, float)):
+        return min(float(told) / 100, 1.0)
+    if isinstance(time, (int, float)) and whole:
+        return min(float(time) / whole, 1.0)
+    return None
 
 
 FACTS: tuple[FactFunction, ...] = (printed,)

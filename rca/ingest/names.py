@@ -184,6 +184,7 @@ _METRICS: dict[str, tuple[str, ...]] = {
         "vram",
         "alloc",
         "allocated_memory",
+        "allocated_bytes.all.current",
     ),
     "memory_reserved": (
         "memory_reserved",
@@ -197,6 +198,7 @@ _METRICS: dict[str, tuple[str, ...]] = {
         "reserved_gb",
         "memory/device_mem_reserved(gib)",
         "cached",
+        "reserved_bytes.all.current",
     ),
     "accuracy": (
         "accuracy",
@@ -317,6 +319,7 @@ _CONFIG: dict[str, tuple[str, ...]] = {
         "effective_batch_size",
         "total_batch_size",
         "training.global_batch_size",
+        "ims_per_batch",
     ),
     "world_size": ("world_size", "num_gpus", "n_gpu", "num_processes", "nproc_per_node", "ngpus", "devices"),
     "max_grad_norm": (
@@ -386,7 +389,9 @@ _CONFIG: dict[str, tuple[str, ...]] = {
         "num_iterations",
         "max_train_steps",
         "iters",
+        "max_iter",
     ),
+    "lr_decay_steps": ("lr_decay_iters", "lr_decay_steps", "decay_steps", "max_decay_steps"),
     "gradient_checkpointing": (
         "gradient_checkpointing",
         "activation_checkpointing",
@@ -426,9 +431,9 @@ _CONFIG: dict[str, tuple[str, ...]] = {
     "top_p": ("top_p",),
     "top_k": ("top_k",),
     "repetition_penalty": ("repetition_penalty",),
-    "num_beams": ("num_beams", "beam_size", "beams", "beam"),
+    "num_beams": ("num_beams", "beam_size", "beams", "beam", "generation_num_beams"),
     "do_sample": ("do_sample",),
-    "max_new_tokens": ("max_new_tokens", "max_tokens"),
+    "max_new_tokens": ("max_new_tokens", "max_tokens", "generation_max_length", "n_predict", "max_gen_len"),
     "max_model_len": ("max_model_len", "max_total_tokens", "max_model_length"),
     "gpu_memory_utilization": ("gpu_memory_utilization", "mem_fraction_static", "cuda_memory_fraction"),
     "tensor_parallel_size": ("tensor_parallel_size", "tensor_model_parallel_size", "tp", "tp_size", "num_shard"),
@@ -460,6 +465,8 @@ CONFIG_NAMES = tuple(_CONFIG)
 def canonical_metric(raw: str) -> str:
     """Return the common name of a metric, or the name as printed (lower case) when it has none."""
     name = raw.strip().lower()
+    # Lightning's DeviceStatsMonitor prefixes the allocator's own names with the hook that logged them.
+    name = name.rsplit("/", 1)[-1] if name.startswith("devicestatsmonitor.") else name
     return _METRIC_OF.get(name) or _METRIC_OF.get(re.sub(r"[\s.]+", "_", name)) or name
 
 

@@ -72,3 +72,11 @@ def test_one_rank_or_no_rank_is_no_comparison() -> None:
 def test_losses_and_counts_are_no_times() -> None:
     found = run({rank: {"forward_loss": float(rank + 1), "sync_count": 5.0 * rank + 1} for rank in range(4)})
     assert not [name for name in found if name.startswith("ranks.")]
+
+
+def test_joint_forward_and_backward_timers_are_work() -> None:
+    normal, slow = {"fwd_bwd": 0.30, "sync_wait": 0.2}, {"fwd_bwd": 0.45, "sync_wait": 0.05}
+    found = run({0: normal, 1: slow, 2: normal, 3: normal})
+    assert found["ranks.slowest_by"] == "work"
+    assert found["ranks.slowest"] == 1
+    assert found["ranks.slowest_ratio"] == pytest.approx(1.5, rel=0.05)
