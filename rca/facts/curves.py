@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from itertools import pairwise
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -108,7 +109,9 @@ def _clean(series: MetricSeries, events: EventTable, summaries: frozenset[tuple[
     if any(source == series.source for source, _ in summaries):
         lines = _lines(events, series.event_id)
         keep &= np.array([(series.source, line) not in summaries for line in lines], dtype=bool)
-    if len(series) > 1:
+    if len(series) > 1 and (series.step[1:] == series.step[:-1]).any():
+        places = _lines(events, series.event_id)
+        keep[1:] &= np.array([here is None or here != before for before, here in pairwise(places)], dtype=bool)
         left, right = series.value[:-1], series.value[1:]
         same = (right == left) | (np.isnan(right) & np.isnan(left))
         keep[1:] &= ~(same & (series.step[1:] == series.step[:-1]))

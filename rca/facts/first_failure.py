@@ -14,6 +14,8 @@ from rca.facts.roles import Role, effective_role, owner, short_name, signal_numb
 
 SURVIVED_STEPS = 3
 """Progress after an error that makes it a survived one: synchronous ranks can print at most one more step."""
+TORN_LINES = 80
+"""Lines of other ranks between a stack and its last line in a merged log."""
 SAME_BLOCK_LINES = 3
 """Lines between the end of a traceback and a signature found in its last line."""
 _GOODBYES = frozenset({"run.completed", "run.exit_zero", "run.early_stopped", "megatron.exit_interval"})
@@ -94,6 +96,7 @@ def chronology(events: EventTable) -> Chronology:
         event = suspect.event
         over = steps.goes_on_after(event) >= SURVIVED_STEPS or _finished_after(suspect, ends)
         (survived if over and event.kind != "process" else suspects).append(suspect)
+    suspects = [suspect for suspect in suspects if not _finished_below(suspect, suspects)]
     suspects.sort(key=lambda suspect: suspect.event.event_id)
     first = _pick(suspects)
     return Chronology(
@@ -101,6 +104,22 @@ def chronology(events: EventTable) -> Chronology:
         partner=None if first is None else _partner(first, suspects),
         suspects=tuple(suspects),
         survived=tuple(survived),
+    )
+
+
+def _finished_below(suspect: Suspect, suspects: Sequence[Suspect]) -> bool:
+    """Say whether a stack without its last line is continued by a message: other output tore the two apart."""
+    event = suspect.event
+    if event.kind != "exception" or not event.attr("truncated") or event.line is None:
+        return False
+    return any(
+        other is not suspect
+        and other.role == "initiating"
+        and other.event.kind != "process"
+        and other.event.source == event.source
+        and other.event.line is not None
+        and 0 <= other.event.line - event.line <= TORN_LINES
+        for other in suspects
     )
 
 

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 CATALOGUE: Mapping[str, str] = {
     "loss.nan_step": "first step with a NaN or infinite training loss (also where the log shows 0.0 beside a NaN norm)",
     "loss.nan_share": "share of the logged training losses that are not finite",
+    "loss.nan_iterations": "iterations with a non-finite loss, as counted by the training loop",
     "loss.nan_at_start": "one of the first two logged losses is not finite",
     "loss.nan_isolated": "non-finite losses are followed by finite ones and the run ends finite",
     "loss.nan_persists": "from some point on every logged loss is non-finite",
@@ -115,6 +116,7 @@ def _mark(events: EventTable, line: Curve) -> NonFinite:
 
 def occurrence(events: EventTable) -> Iterator[Fact]:
     """When the loss is not finite, how often, and whether it stays so."""
+    yield from _counted(events)
     found = non_finite_loss(events)
     if found is None:
         return
@@ -169,6 +171,17 @@ def occurrence(events: EventTable) -> Iterator[Fact]:
         f"The loss {'stays non-finite to' if persists is not None else 'is finite again before'} the end of the log.",
         events=line.event_id[[first, len(line) - 1]],
     )
+
+
+def _counted(events: EventTable) -> Iterator[Fact]:
+    """Count what Megatron counts: iterations whose loss was not finite, between two log lines."""
+    line = curve(events, "nan_steps")
+    if line is None or not line.finite.any():
+        return
+    good = line.pick(line.finite)
+    total = float(np.max(good.value)) if bool(np.all(np.diff(good.value) >= 0)) else float(np.sum(good.value))
+    says = f"The training loop counted {number(total)} iterations with a non-finite loss."
+    yield from emit("loss.nan_iterations", int(min(total, 1e9)), says, events=good.event_id[good.value > 0])
 
 
 def _masked(found: NonFinite) -> Iterator[Fact]:

@@ -55,6 +55,16 @@ def test_one_process_has_no_other_ranks() -> None:
     assert "failure.lead_s" not in found
 
 
+def test_torn_stack_gives_way_to_the_message_below_it() -> None:
+    run = Run()
+    run.source("slurm.out").add(
+        kind="exception", name="truncated traceback", line=run.line("slurm.out"), attrs={"truncated": True}
+    )
+    assert run.values()["failure.event"] == "truncated traceback"
+    run.log("cuda.illegal_access", severity="fatal", source="slurm.out")
+    assert run.values()["failure.event"] == "cuda.illegal_access"
+
+
 def test_the_same_error_everywhere() -> None:
     run = Run()
     for rank in range(4):

@@ -29,6 +29,17 @@ def test_repeated_points_count_once() -> None:
     assert found.value.tolist() == [3.0, 2.5, 2.4]
 
 
+def test_two_names_of_one_metric_on_a_line_count_once() -> None:
+    run = Run()
+    for step in range(3):
+        line = run.line("a.csv")
+        for value in (2.0 - step, 9.0):
+            run.source("a.csv").add(kind="metric", name="loss", value=value, step=step, line=line)
+    found = curve(run.table(), "loss")
+    assert found is not None
+    assert found.value.tolist() == [2.0, 1.0, 0.0]
+
+
 def test_numbers_beyond_any_measurement() -> None:
     found = curve(Run().curves({"loss": [1.0, 1e200, -1e200, 1e-200]}).table(), "loss")
     assert found is not None

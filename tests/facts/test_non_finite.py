@@ -36,6 +36,12 @@ def test_nan_out_of_the_blue_is_abrupt() -> None:
     assert values["loss.nan_isolated"] is False
 
 
+def test_iterations_that_the_loop_counted() -> None:
+    found = Run().curves({"loss": decay(20), "nan_steps": [0.0] * 15 + [1.0] * 5}).values()
+    assert found["loss.nan_iterations"] == 1
+    assert Run().curves({"nan_steps": [0.0] * 20}).values()["loss.nan_iterations"] == 0
+
+
 def test_infinite_loss_counts_as_nan() -> None:
     values = Run().curves({"loss": joined(decay(50), [math.inf] * 3)}).values()
     assert values["loss.nan_step"] == 50
