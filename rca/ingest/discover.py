@@ -5,16 +5,21 @@ from __future__ import annotations
 import os
 import re
 import stat
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 from rca.diagnosis import SourceRecord
 from rca.ingest.content import open_source
+from rca.ingest.file_names import is_log_name
 from rca.ingest.interface import Limits, Source
+from rca.ingest.timestamps import first_full_date
 
 __all__ = ["discover", "open_source", "path_host", "path_rank"]
 
 _NOT_OUTPUT = {".git", ".hg", ".svn", "__pycache__", "node_modules", ".venv", "venv", ".ipynb_checkpoints"}
+_HEADS, _HEAD = 64, 1 << 16
+"""Logs, and bytes of each, that are searched for a complete time."""
 _DEPTH = 40
 """Folders below the run directory; deeper trees are cut, no job writes them."""
 
@@ -44,7 +49,21 @@ def discover(run_dir: Path, limits: Limits | None = None) -> tuple[list[Source],
             skipped.append(_skip(source.path, why))
             break
         sources.append(source)
-    return sources, skipped
+    known = _known_time(sources)
+    return [replace(source, known_time=known) for source in sources], skipped
+
+
+def _known_time(sources: Sequence[Source]) -> int | None:
+    """Return the first complete time at the head of a log of the run; a run that prints none has none."""
+    for source in [item for item in sources if is_log_name(item.path)][:_HEADS]:
+        try:
+            with source.file.open("rb") as file:
+                found = first_full_date(file.read(_HEAD))
+        except OSError:
+            continue
+        if found is not None:
+            return found
+    return None
 
 
 def path_rank(path: str) -> int | None:

@@ -42,6 +42,9 @@ class Source:
     """Global rank read off the path (`rank_3.log`), if any."""
     host: str | None = None
     """Node read off the path (`node_2.out`), if any."""
+    known_time: int | None = None
+    """A complete time (microseconds since the epoch) that some source of the run prints: it gives the year to times
+    that lack it."""
 
 
 @dataclass(frozen=True)

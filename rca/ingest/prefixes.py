@@ -98,7 +98,7 @@ class PrefixParser:
         named = blank = was_rank = False
         before = position
         for part in range(_PARTS):
-            found = token_at(text, position, first=part == 0)
+            found = token_at(text, position, first=part == 0 and position == 0)
             if found is None or found.end() == position:
                 break
             kind = (found.lastgroup or "")[2:]

@@ -56,7 +56,8 @@ class TextDocument:
         self._limit = limits.line_bytes
         self._counts = self._count_lines()
         self._blocks: OrderedDict[int, np.ndarray] = OrderedDict()
-        self._clock = Clock(first_full_date(bytes(data[:_HEAD])) or first_full_date(bytes(data[-_HEAD:])))
+        anchor = first_full_date(bytes(data[:_HEAD])) or first_full_date(bytes(data[-_HEAD:]))
+        self._clock = Clock(anchor, year_from=source.known_time)
         sample = self._sample()
         self._parser = PrefixParser(self._clock, label=label_of(sample), first_local=self.first_local_rank())
         self._prefixes: OrderedDict[int, Prefix] = OrderedDict()

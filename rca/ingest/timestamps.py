@@ -94,10 +94,15 @@ def first_full_date(data: bytes) -> int | None:
 
 
 class Clock:
-    """Completes the times of one source: a year or a day that is not printed is the one nearest to a known time."""
+    """Completes the times of one source: a year or a day that is not printed is the one nearest to a known time.
 
-    def __init__(self, anchor: int | None = None) -> None:
+    `anchor` is a time that the source prints, `year_from` one that another source of the run prints: that is near
+    enough to tell the year, not the day.
+    """
+
+    def __init__(self, anchor: int | None = None, *, year_from: int | None = None) -> None:
         self._anchor = anchor
+        self._year_from = year_from
         self._lines: list[int] = []
         self._times: list[int] = []
 
@@ -109,6 +114,8 @@ class Clock:
                 return None
             return self._keep(line, start + stamp.micros)
         near = self._near(line)
+        if near is None and stamp.month is not None:
+            near = self._year_from
         if near is None:
             return None
         if stamp.month is not None and stamp.day is not None:

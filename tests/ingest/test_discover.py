@@ -22,6 +22,13 @@ def test_files_come_in_the_order_of_their_paths(tmp_path: Path) -> None:
     assert sources[0].size == 1
 
 
+def test_a_time_that_one_log_prints_is_known_to_all(tmp_path: Path) -> None:
+    (tmp_path / "a.log").write_text("INFO 10-02 05:59:48 no year here")
+    (tmp_path / "b.txt").write_text("Thu Aug 29 11:02:11 2024")
+    sources, _ = discover(tmp_path)
+    assert {source.known_time for source in sources} == {1724929331000000}
+
+
 def test_links_are_not_followed(tmp_path: Path) -> None:
     run = tmp_path / "run"
     (run / "logs").mkdir(parents=True)

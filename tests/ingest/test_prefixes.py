@@ -158,6 +158,9 @@ def test_task_numbers_count_only_where_every_line_has_one() -> None:
 
 def test_task_and_node_labels_give_rank_and_host() -> None:
     assert PrefixParser(Clock(), label="task").parse("13: [rank13]: ready", 1).rank == 13
+    found = PrefixParser(Clock(), label="task").parse("15:  [2024-08-29 17:08:54] iteration 3", 1)
+    assert (found.rank, found.message, found.time) == (15, "iteration 3", at("2024-08-29T17:08:54"))
+    assert PrefixParser(Clock(), label="task").parse("0:   File x", 1).message == "  File x"
     found = PrefixParser(Clock(), label="node").parse("node7: [5] ready", 1)
     assert (found.host, found.rank, found.message) == ("node7", 5, "ready")
 

@@ -42,6 +42,13 @@ def test_the_day_follows_over_midnight() -> None:
     assert known.resolve(Stamp(None, None, None, 3_600_000_000), 2) == at("2024-05-02T01:00:00")
 
 
+def test_another_source_gives_the_year_but_not_the_day() -> None:
+    other = Clock(year_from=at("2024-06-30T00:00:00"))
+    assert other.resolve(Stamp(None, None, None, 0), 1) is None
+    assert other.resolve(Stamp(None, 7, 1, 0), 2) == at("2024-07-01T00:00:00")
+    assert other.resolve(Stamp(None, None, None, 1_000_000), 3) == at("2024-07-01T00:00:01")
+
+
 def test_without_any_known_time_the_missing_part_stays_missing() -> None:
     assert Clock().resolve(Stamp(None, 5, 1, 0), 1) is None
     assert Clock().resolve(Stamp(None, None, None, 0), 1) is None

@@ -24,7 +24,10 @@ _GLOBAL, _STEP, _BATCH = (
     for barred, words in (
         (r"\w-", r"global[_ ]?steps?|num_updates|trainer/global_step|optimizer[_ ]step"),
         (r"\w/-", r"(?:train(?:ing)?[_ ])?steps?|iter(?:ation)?s?|it|update"),
-        (r"\w/-", r"(?:train(?:ing)?[_ ])?batch(?:es)?|micro_step|samples?(?=[ :#=]{1,8}\d{1,9} ?/)"),
+        (
+            r"\w/-",
+            r"(?:train(?:ing)?[_ ])?batch(?:es)?|micro(?:[_ -]?(?:step|batch))?|samples?(?=[ :#=]{1,8}\d{1,9} ?/)",
+        ),
     )
 )
 _LEADING = (

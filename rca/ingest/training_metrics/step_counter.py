@@ -62,7 +62,7 @@ class StepCounter:
     def _counted(self, place: Position) -> int:
         step = place.step or 0
         later = place.epoch is not None and self.last_epoch is not None and place.epoch > self.last_epoch
-        if later and self.last_step is not None and step + self.offset < self.last_step:
+        if later and self.last_step is not None and step + self.offset <= self.last_step:
             self.per_epoch = True
             self.offset = self.in_epoch(place.epoch or 0, 0, place.total) if place.total else self.last_step + 1
         if place.total:
