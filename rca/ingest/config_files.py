@@ -11,6 +11,7 @@ from rca.ingest.config_rows import add_settings
 from rca.ingest.containers import add_cluster_document, is_cluster_document
 from rca.ingest.interface import IngestContext, Ingested, Source
 from rca.ingest.packages import add_environment, add_lock, is_environment, is_lock
+from rca.ingest.script_files import command_settings
 from rca.ingest.structured import MAX_SETTINGS_FILE, decode, parse_ini, parse_toml, parse_yaml, plain_name, read_whole
 
 _YAML = (".yaml", ".yml")
@@ -56,6 +57,9 @@ def _add(out: EventBuilder, name: str, document: Any, text: str) -> None:
         add_environment(out, document)
     elif is_lock(document):
         add_lock(out, document)
+    elif isinstance(document, list):
+        words = [item for item in document if isinstance(item, str) and "=" in item]
+        add_settings(out, command_settings(" ".join(words)), role="command", text=text)
     elif isinstance(document, dict):
         keyed = {str(key): item for key, item in document.items()}
         add_settings(out, keyed, role=role_of(name, keyed), text=text)

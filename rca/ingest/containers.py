@@ -1,4 +1,4 @@
-"""What cluster tools say about containers: Kubernetes pods and Docker inspections, as JSON or YAML documents."""
+"""What cluster tools say about containers: Kubernetes pods, Docker inspections and compose files."""
 
 from __future__ import annotations
 
@@ -16,13 +16,11 @@ _MANIFEST = frozenset({"apiVersion", "kind"})
 
 
 def is_cluster_document(document: Any) -> bool:
-    """Say whether a document is a Kubernetes object or list, or the output of `docker inspect`."""
+    """Say whether a document is a Kubernetes object or list, a compose file, or the output of `docker inspect`."""
     if isinstance(document, list):
-        return bool(document) and all(
-            isinstance(item, dict) and {"State", "HostConfig"} <= item.keys() for item in document
-        )
+        return bool(document) and all(isinstance(item, dict) and item.keys() >= _INSPECTED for item in document)
     return isinstance(document, dict) and (
-        {"apiVersion", "kind"} <= document.keys() or {"State", "HostConfig"} <= document.keys()
+        document.keys() >= _MANIFEST or document.keys() >= _INSPECTED or bool(_services(document))
     )
 
 
@@ -31,6 +29,8 @@ def add_cluster_document(out: EventBuilder, document: Any) -> None:
     for item in document if isinstance(document, list) else [document]:
         if "HostConfig" in item:
             _add_docker(out, item)
+        elif _services(item):
+            _add_services(out, item)
         else:
             for pod in list(_pods(item))[:MAX_OBJECTS]:
                 _add_pod(out, pod)
@@ -105,6 +105,30 @@ def _add_docker(out: EventBuilder, item: Mapping[str, Any]) -> None:
     add_container(out, found)
     variables = [text.partition("=") for text in config.get("Env") or [] if isinstance(text, str)]
     add_settings(out, {key: value for key, _, value in variables if value}, role="environment")
+
+
+def _services(document: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the services of a compose file."""
+    services = _dict(document, "services")
+    described = [item for item in services.values() if isinstance(item, dict) and {"image", "build"} & item.keys()]
+    return services if described and len(described) == len(services) else {}
+
+
+def _add_services(out: EventBuilder, document: Mapping[str, Any]) -> None:
+    for name, service in _services(document).items():
+        limit = service.get("mem_limit") or _dict(service, "deploy", "resources", "limits").get("memory")
+        found = {
+            "container": str(name),
+            "image": service.get("image"),
+            "shm_bytes": _size(service.get("shm_size")),
+            "memory_limit_bytes": _size(limit),
+            "ipc": service.get("ipc"),
+        }
+        add_container(out, found)
+        listed = service.get("environment")
+        words = [str(word).partition("=") for word in listed] if isinstance(listed, list) else []
+        pairs = listed if isinstance(listed, dict) else {name: value for name, _, value in words}
+        add_settings(out, {str(key): value for key, value in pairs.items() if value}, role="environment")
 
 
 def add_container(

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import io
+import re
+from pathlib import PurePosixPath
 
 import numpy as np
 import pyarrow as pa
@@ -80,6 +82,15 @@ def _unique(names: list[str]) -> list[str]:
     return result
 
 
+def _named(table: Table, path: str) -> dict[str, pa.ChunkedArray]:
+    """Return the columns; the one value of a curve that TensorBoard exports is named after its file."""
+    lower = {name.lower() for name in table}
+    if lower != {"wall time", "step", "value"}:
+        return dict(table)
+    tag = re.split(r"tag[-_]", PurePosixPath(path).name.split(".csv")[0], maxsplit=1)[-1]
+    return {tag if name.lower() == "value" else name: column for name, column in table.items()}
+
+
 def _small(table: Table) -> dict[str, list[str | None]]:
     """Return the columns that can tell samples apart, as lists."""
     return {name: column.to_pylist() for name, column in table.items() if name.lower() in SAMPLE_COLUMNS}
@@ -102,7 +113,7 @@ class CsvIngestor:
         warnings = [
             *notes,
             *table.warnings,
-            *add_metrics(out, {**table, **generation_columns(table)}, lines=table.lines),
+            *add_metrics(out, {**_named(table, source.path), **generation_columns(table)}, lines=table.lines),
         ]
         add_samples(out, _small(table), path=source.path)
         return Ingested(out.build(), lines=len(table.lines) + 1, bytes=len(data), warnings=tuple(warnings))

@@ -45,6 +45,9 @@ def add_history(out: EventBuilder, document: Any) -> list[str]:
         _add_state(out, document)
         rows = [dict(flatten(row, limit=256)) for row in document["log_history"] if isinstance(row, dict)]
         return add_records(out, list(enumerate(rows, start=1)))
+    if len(document) > 1 and all(str(key).isdecimal() and isinstance(item, dict) for key, item in document.items()):
+        rows = [{"step": key, **dict(flatten(item, limit=256))} for key, item in document.items()]
+        return add_records(out, list(enumerate(rows, start=1)))
     lists = {key: item for key, item in document.items() if isinstance(item, list) and _numbers(item)}
     if lists and canonical_metrics(lists):
         longest = max(map(len, lists.values()))

@@ -36,7 +36,19 @@ STEP_COLUMNS = (
 _WEAK_STEPS = frozenset({"it", "update", "batch_idx", "batch", "epoch"})
 """Names that mean other things as well (a batch size, a request's batch)."""
 _CLIMBS = 0.8
-TIME_COLUMNS = ("timestamp", "time", "_timestamp", "wall_time", "datetime", "date", "ts", "t", "time_utc", "created_at")
+TIME_COLUMNS = (
+    "timestamp",
+    "time",
+    "_timestamp",
+    "wall_time",
+    "wall time",
+    "datetime",
+    "date",
+    "ts",
+    "t",
+    "time_utc",
+    "created_at",
+)
 RANK_COLUMNS = ("rank", "global_rank", "process_index", "proc_rank")
 MAX_COLUMNS = 512
 MAX_LABELS = 64

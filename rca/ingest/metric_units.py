@@ -43,8 +43,11 @@ class Meaning(NamedTuple):
 
 @lru_cache(maxsize=4096)
 def meaning(raw: str) -> Meaning:
-    """Return the common name, unit and factor of a metric as a file names it."""
-    name = raw.strip().lower()[:_LONGEST_NAME]
+    """Return the common name, unit and factor of a metric as a file names it.
+
+    Trackers put the name of the run in front when they export a table (`run-7 - train/loss`).
+    """
+    name = raw.strip().lower().rsplit(" - ", 1)[-1][-_LONGEST_NAME:]
     match = _SUFFIX.match(name)
     stem, unit = (match["stem"], match["unit"]) if match and match["stem"] else (name, "")
     common = canonical_metric(name)

@@ -23,6 +23,7 @@ from rca.ingest.json_files import JsonIngestor
 from rca.ingest.json_lines import JsonLinesIngestor
 from rca.ingest.lfs_pointers import LfsPointerIngestor
 from rca.ingest.manifests import ManifestIngestor
+from rca.ingest.mlflow_files import MlflowIngestor
 from rca.ingest.packages import PackageListIngestor
 from rca.ingest.profiler_trace import ProfilerTraceIngestor
 from rca.ingest.prometheus import PrometheusIngestor
@@ -30,6 +31,7 @@ from rca.ingest.safetensors_files import SafetensorsIngestor
 from rca.ingest.script_files import ScriptIngestor
 from rca.ingest.tensorboard_events import TensorBoardIngestor
 from rca.ingest.text import TextIngestor
+from rca.ingest.tokenizer_files import VocabularyIngestor
 from rca.ingest.torch_files import TorchFileIngestor
 from rca.ingest.weight_index import WeightIndexIngestor
 
@@ -54,11 +56,13 @@ INGESTORS: tuple[Ingestor, ...] = (
     TensorBoardIngestor(),
     ProfilerTraceIngestor(),
     LfsPointerIngestor(),
+    MlflowIngestor(),
     SafetensorsIngestor(),
     GgufIngestor(),
     TorchFileIngestor(),
     WeightIndexIngestor(),
     ManifestIngestor(),
+    VocabularyIngestor(),
     JsonIngestor(),
     JsonLinesIngestor(),
     ConfigFileIngestor(),

@@ -9,7 +9,9 @@ import re2
 
 from rca.errors import UnreadableSource
 from rca.events import EventBuilder
+from rca.ingest.cells import size_in_bytes
 from rca.ingest.config_rows import add_settings
+from rca.ingest.containers import add_container
 from rca.ingest.interface import IngestContext, Ingested, Source
 from rca.ingest.structured import MAX_SETTINGS_FILE, decode, plain_name, read_whole
 
@@ -17,8 +19,10 @@ _SHELL = (".sh", ".bash", ".sbatch", ".slurm", ".pbs", ".env", ".envrc", "docker
 _DIRECTIVE = re2.compile(r"#(?:SBATCH|PBS|BSUB|\$)\s+--?([A-Za-z][\w-]*)(?:[= ]\s*(\S+))?.*")
 _EXPORT = re2.compile(r"(?:export\s+|ENV\s+)?([A-Za-z_]\w*)=(\"[^\"]*\"|'[^']*'|[^\s;&|]*)")
 _FLAG = re2.compile(r"--?([A-Za-z][\w.-]*)")
-_OVERRIDE = re2.compile(r"\+{0,2}([a-z_]\w*(?:\.\w+)+)=(\S+)")
+_OVERRIDE = re2.compile(r"\+{0,2}([a-z_]\w*(?:[./]\w+)+)=(\S+)")
 _ASSIGNED = re2.compile(r"([A-Za-z_][\w.]*)\s*(?::\s*[A-Za-z_][\w.\[\], |]*)?=\s*([^=#][^#]*)(?:#.*)?")
+_RUN = re2.compile(r"\b(?:docker|podman|nerdctl) run\b")
+_LIMITS = {"shm_bytes": "shm_size", "memory_limit_bytes": "memory"}
 _LONGEST = 4000
 _DIRECTIVE_NAMES = {"time": "slurm.time", "mem": "slurm.mem", "nodes": "slurm.nodes", "gres": "slurm.gres"}
 
@@ -58,6 +62,20 @@ def _add_shell(out: EventBuilder, lines: list[str]) -> None:
         elif not line.startswith("#"):
             _add_exports(out, line, place)
             add_settings(out, command_settings(line), role="command", line=place)
+    _add_started_container(out, lines)
+
+
+def _add_started_container(out: EventBuilder, lines: list[str]) -> None:
+    """Add the container that a `docker run` starts, with the limits that its flags give."""
+    commands = " ".join(line.strip().rstrip("\\") for line in lines if not line.lstrip().startswith("#"))[:_LONGEST]
+    if _RUN.search(commands) is None:
+        return
+    flags = command_settings(commands)
+    sizes = {key: size_in_bytes(str(flags[name])) for key, name in _LIMITS.items() if name in flags}
+    found = {"container": flags.get("name"), "ipc": flags.get("ipc"), **sizes}
+    if any(value is not None for value in found.values()):
+        place = next((number for number, line in enumerate(lines, start=1) if _RUN.search(line)), None)
+        add_container(out, found, line=place)
 
 
 def _add_exports(out: EventBuilder, line: str, place: int) -> None:

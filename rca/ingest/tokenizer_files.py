@@ -7,11 +7,32 @@ from typing import Any
 
 from rca.events import EventBuilder
 from rca.ingest.cells import whole
+from rca.ingest.interface import IngestContext, Ingested, Source
+from rca.ingest.structured import MAX_TABLE, plain_name, read_whole
 
 _SPECIALS = 64
 """Special tokens kept with their ids."""
 _CONTENT = 60
 _ROLES = ("bos_token", "eos_token", "pad_token", "unk_token", "sep_token", "cls_token", "mask_token")
+
+
+class VocabularyIngestor:
+    """Counts the words of a `vocab.txt` (WordPiece): one a line, the line number is the id."""
+
+    name = "vocabulary"
+
+    def accepts(self, source: Source, head: bytes) -> bool:
+        """Take `vocab.txt` that is text."""
+        return plain_name(source.path) == "vocab.txt" and b"\0" not in head
+
+    def read(self, source: Source, context: IngestContext) -> Ingested:
+        """Count the words."""
+        data, _cut, notes = read_whole(source, context, MAX_TABLE)
+        words = data.splitlines()
+        out = EventBuilder(source.path)
+        found = {"file": "vocab.txt", "size": len(words), "max_id": len(words) - 1, "model_type": "WordPiece"}
+        out.add(kind="artifact", name="tokenizer.vocabulary", text="vocab.txt", attrs=found)
+        return Ingested(out.build(), lines=len(words), bytes=len(data), warnings=notes)
 
 
 def is_tokenizer(name: str, document: Any) -> bool:

@@ -42,6 +42,23 @@ def test_hydra_and_component_classes_name_optimizer_and_schedule(read: Any) -> N
     assert "batch_size" not in found
 
 
+def test_hydra_overrides_are_settings(read: Any) -> None:
+    found = read(
+        ".hydra/overrides.yaml", "- optimizer.lr=1e-3\n- +trainer.max_steps=100\n- model/size=large\n"
+    ).config()
+    assert (found["learning_rate"], found["max_steps"]) == (1e-3, 100)
+
+
+def test_mlflow_stores_points_and_parameters(read: Any) -> None:
+    found = read(
+        "mlruns/0/abc/metrics/train/loss", "1700000000000 2.5 0\n1700000001000 nan 1\n1700000002000 2.0 2\nx\n"
+    )
+    assert [step for step, _ in found.metrics("loss")] == [0, 1, 2]
+    assert found.table.table["time"].null_count == 0
+    assert read("mlruns/0/abc/params/learning_rate", "0.001").config() == {"learning_rate": 0.001}
+    assert read("notes/metrics/readme.txt", "hello\n").record.kind == "log"
+
+
 def test_wrapped_tracker_settings_are_unwrapped(read: Any) -> None:
     text = "_wandb: {value: {v: 1}}\nlr: {desc: null, value: 0.1}\nepochs: {desc: null, value: 3}\nx: {value: a}\n"
     found = read("wandb/config.yaml", text).config()

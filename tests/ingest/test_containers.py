@@ -74,6 +74,17 @@ def test_docker_inspect_tells_shared_memory_and_the_oom_kill(read: Any) -> None:
     assert found.config() == {"nccl_debug": "INFO"}
 
 
+def test_a_compose_file_tells_shared_memory_and_environment(read: Any) -> None:
+    text = (
+        "services:\n  train:\n    image: trainer:1\n    shm_size: 64mb\n    mem_limit: 8g\n"
+        "    environment: [NCCL_DEBUG=INFO]\n  db:\n    build: .\n    environment: {OMP_NUM_THREADS: 4}\n"
+    )
+    found = read("docker-compose.yml", text)
+    train, _db = found.table.named("system.container")
+    assert (train.attr("shm_bytes"), train.attr("memory_limit_bytes")) == (2**26, 2**33)
+    assert found.config() == {"nccl_debug": "INFO", "omp_num_threads": 4}
+
+
 def test_a_broken_pod_is_read_as_far_as_it_goes(read: Any) -> None:
     broken = {
         "apiVersion": "v1",

@@ -104,6 +104,18 @@ def test_what_is_no_table_is_skipped_or_empty(read: Any, content: str, why: str)
     assert why in found.record.why
 
 
+@pytest.mark.parametrize(
+    ("name", "text", "metric"),
+    [
+        ("run-train-tag-loss.csv", "Wall time,Step,Value\n1700000000.5,10,2.5\n", "loss"),
+        ("tag_val_loss.csv", "Wall time,Step,Value\n1700000000.5,10,2.5\n", "eval_loss"),
+        ("wandb_export.csv", '"Step","run-7 - train/loss","run-7 - train/loss__MIN"\n10,2.5,2.0\n', "loss"),
+    ],
+)
+def test_curves_that_trackers_export(read: Any, name: str, text: str, metric: str) -> None:
+    assert read(name, text).metrics(metric) == [(10, 2.5)]
+
+
 def test_a_wide_table_is_cut_with_a_word(read: Any) -> None:
     names = ",".join(f"layer{index}" for index in range(600))
     found = read("metrics.csv", f"step,{names}\n" + ",".join(["1"] * 601) + "\n")

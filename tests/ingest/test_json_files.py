@@ -114,6 +114,10 @@ def test_vocabularies_of_many_shapes(read: Any, name: str, document: Any, event:
     assert read(name, document).one(event).attr("max_id") == top
 
 
+def test_a_word_list_is_counted(read: Any) -> None:
+    assert read("vocab.txt", "[PAD]\n[UNK]\nword\n").one("tokenizer.vocabulary").attr("max_id") == 2
+
+
 def test_tokenizer_settings_name_the_special_tokens(read: Any) -> None:
     document = {
         "tokenizer_class": "PreTrainedTokenizerFast",

@@ -28,6 +28,7 @@ def test_a_trainer_state_gives_its_history_plan_and_position(read: Any) -> None:
         ("log.json", [{"step": 1, "loss": 3}, {"step": 2, "loss": 2}], "loss", [(1, 3.0), (2, 2.0)]),
         ("history.json", {"loss": [3, 2], "val_loss": [4, 3]}, "eval_loss", [(0, 4.0), (1, 3.0)]),
         ("history.json", {"epoch": [1, 2], "loss": [3, 2]}, "loss", [(1, 3.0), (2, 2.0)]),
+        ("metrics.json", {"1": {"loss": 3.0}, "2": {"loss": 2.0, "val": {"acc": 0.5}}}, "loss", [(1, 3.0), (2, 2.0)]),
         ("all_results.json", {"epoch": 3.0, "eval_loss": 1.25, "eval_runtime": 9.1}, "eval_loss", [(3, 1.25)]),
         ("wandb-summary.json", {"_step": 40, "train": {"loss": 0.5}}, "loss", [(40, 0.5)]),
     ],

@@ -45,6 +45,19 @@ def test_a_batch_script_is_read_never_run(read: Any) -> None:
     assert found.table.config("learning_rate").line == 7
 
 
+def test_a_started_container_tells_its_limits(read: Any) -> None:
+    text = (
+        "#!/bin/sh\ndocker run -d --name serve --shm-size=64m \\\n  --memory 12g --ipc host image:1 python serve.py\n"
+    )
+    container = read("start.sh", text).one("system.container")
+    assert [container.attr(key) for key in ("container", "shm_bytes", "memory_limit_bytes", "ipc")] == [
+        "serve",
+        64 * 2**20,
+        12 * 2**30,
+        "host",
+    ]
+
+
 def test_a_python_config_gives_its_literals(read: Any) -> None:
     text = (
         "import os\nlearning_rate: float = 6e-4  # max\nbetas = (0.9, 0.95)\nx = os.system('true')\ny = ["
