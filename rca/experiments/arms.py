@@ -12,7 +12,7 @@ from rca.diagnosis import Arm
 from rca.errors import ExperimentError
 from rca.experiments.judges import LOWEST, lost_gap
 from rca.experiments.symptoms import shown
-from rca.experiments.twin import DENSE, TwinConfig
+from rca.experiments.twin import TwinConfig
 from rca.experiments.workbench import TIME_OVER, Task, Workbench
 
 LEAST_LEARNT = 0.2
@@ -139,7 +139,7 @@ class OutOfTime(ExperimentError):
 def _task(config: TwinConfig, seed: int, device: str) -> Task:
     payload = {"config": config.model_dump(mode="json"), "seed": seed, "device": device}
     seconds = 30.0 if config.precision == "fp32" else 60.0
-    return Task("train", payload, cpu_seconds=seconds, transformers=config.family not in DENSE)
+    return Task("train", payload, cpu_seconds=seconds, family=config.family)
 
 
 def _outcome(result: dict[str, Any], reference: dict[str, Any]) -> Outcome:

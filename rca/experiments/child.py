@@ -21,6 +21,7 @@ import signal
 import time
 from contextlib import suppress
 from dataclasses import dataclass
+from functools import cache
 from typing import Any
 
 MAX_RESULT = 32 * 1024 * 1024
@@ -76,7 +77,9 @@ def serve(source: int = 0, sink: int = 1) -> None:
 
 
 def _preload() -> None:
+    """Import everything that a job would import on first use: in a fork of its own that costs 2 s, every time."""
     import torch
+    import torch._dynamo
 
     import rca.experiments.memory
     import rca.experiments.probes
@@ -85,18 +88,18 @@ def _preload() -> None:
     torch.set_num_threads(1)
 
 
-def _preload_transformers() -> None:
-    """Import what transformer jobs need, once, when the first of them comes: it takes twice as long as torch."""
-    from transformers import (  # noqa: F401
-        AutoModelForCausalLM,
-        AutoModelForSeq2SeqLM,
-        AutoModelForSequenceClassification,
-    )
+@cache
+def _prepare(family: str) -> None:
+    """Build one tiny model of a family, so that its modules are imported; no autograd, which would forbid forking."""
+    from rca.experiments.models import build
+    from rca.experiments.twin import FAMILIES, TwinConfig
+
+    if family in FAMILIES:
+        build(TwinConfig(family=family))
 
 
 def _start(request: dict[str, Any]) -> _Job:
-    if request["transformers"]:
-        _preload_transformers()
+    _prepare(request["family"])
     reader, writer = os.pipe()
     pid = os.fork()
     if pid == 0:

@@ -77,7 +77,10 @@ class MemoryExperiment:
         return ""
 
     def _peaks(self, cases: dict[str, MemoryQuestion]) -> dict[str, Peak]:
-        tasks = [Task("memory", question.model_dump(mode="json"), cpu_seconds=60.0) for question in cases.values()]
+        tasks = [
+            Task("memory", question.model_dump(mode="json"), cpu_seconds=60.0, family=question.family)
+            for question in cases.values()
+        ]
         answers = self.bench.run(tasks, deadline=self.until)
         failed = next((answer.error for answer in answers if answer.error), "")
         if failed:

@@ -201,14 +201,18 @@ def _widen_activations(model: nn.Module, config: TwinConfig) -> None:
         if name.endswith(_DOWN) and hasattr(module, "weight") and config.ff in module.weight.shape
     ]
     if not found:
-        found = [module for module in model.modules() if isinstance(module, nn.Linear)][-2:-1]
+        found = [module for module in model.modules() if isinstance(module, (nn.Linear, nn.Conv2d))][:-1]
     target = found[-1]
+    bias = getattr(target, "bias", None)
 
     def before(_module: nn.Module, args: tuple[Any, ...]) -> tuple[Any, ...]:
         return (args[0] * gain, *args[1:])
 
     def after(_module: nn.Module, _args: tuple[Any, ...], output: torch.Tensor) -> torch.Tensor:
-        return output / gain
+        if not isinstance(bias, torch.Tensor):
+            return output / gain
+        kept = bias.view(-1, *([1] * (output.dim() - 2))) if isinstance(target, nn.Conv2d) else bias
+        return (output - kept) / gain + kept
 
     target.register_forward_pre_hook(before)
     target.register_forward_hook(after)

@@ -64,7 +64,7 @@ class ProbeExperiment:
         )
 
     def _ask(self, settings: dict[str, Any]) -> dict[str, float]:
-        task = Task("probe", {"name": self.rule.probe, "settings": settings})
+        task = Task("probe", {"name": self.rule.probe, "settings": settings}, family=self.profile.family or "")
         answer = self.bench.run([task], deadline=self.until)[0]
         if answer.error:
             raise ExperimentError(f"the check did not finish: {answer.error}")

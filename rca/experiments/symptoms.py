@@ -23,7 +23,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from statistics import fmean
+from itertools import pairwise
+from statistics import fmean, pstdev
 
 WORDS = (
     "nan_at_start",
@@ -101,7 +102,11 @@ def _kind_of_curve(values: Sequence[float], chance: float) -> str:
     middle, end = fmean(values[third - third // 4 : third + 1]), fmean(values[-max(1, third // 4) :])
     late = fmean(values[-third : -third + max(1, third // 4)])
     best = min(fmean(values[i : i + 5]) for i in range(max(1, len(values) - 5)))
-    if max(values[1:], default=start) > start + 0.06 * chance or end > best + 0.5 * max(start - best, 0.05 * chance):
+    highest = max((fmean(values[i : i + 3]) for i in range(1, max(2, len(values) - 2))), default=start)
+    gained = start - best
+    steps = [after - before for before, after in pairwise(values[len(values) // 2 :])]
+    noise = pstdev(steps) / math.sqrt(2) if len(steps) > 1 else 0.0
+    if highest > start + max(0.1 * chance, 3 * noise) or (gained > 0.15 * chance and end > best + 0.5 * gained):
         return "diverged"
     if start - end < 0.05 * chance:
         return "stuck"

@@ -81,7 +81,17 @@ class TwinExperiment:
                 "learnable gap."
             )
             return Finding("refuted", reason, control, None, good, None, planted)
-        return self._compare(control.config, treated, reference, planted, twin)
+        finding = self._compare(control.config, treated, reference, planted, twin)
+        for _ in range(self.rule.ladder - 1):
+            if finding.verdict not in {"mitigates", "inconclusive"}:
+                break
+            treated = changed(treated, self.rule.change)
+            further = self._compare(control.config, treated, reference, planted, twin)
+            if further.verdict not in {"confirmed", "mitigates"}:
+                break
+            reason = f"Once: {finding.reason} Applied again: {further.reason}"
+            finding = further._replace(reason=reason)
+        return finding
 
     def _compare(
         self, untreated: TwinConfig, treated: TwinConfig, reference: TwinConfig, planted: bool, twin: Twin

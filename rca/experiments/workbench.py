@@ -36,8 +36,8 @@ class Task:
     cpu_seconds: float = 60.0
     memory_bytes: int = MEMORY_BYTES
 
-    transformers: bool = True
-    """Whether it builds a model of transformers."""
+    family: str = ""
+    """Class of the model that it builds, so that the child can import it once for all jobs."""
 
     @property
     def key(self) -> str:
@@ -127,7 +127,7 @@ class Workbench:
             "id": self._next,
             "task": task.kind,
             "payload": task.payload,
-            "transformers": task.transformers,
+            "family": task.family,
             "memory_bytes": task.memory_bytes if on_cpu else 0,
             "cpu_seconds": task.cpu_seconds,
             "wall_seconds": max(1.0, min(left, 5 * task.cpu_seconds + 20)),

@@ -248,6 +248,8 @@ class ExperimentRule(_Model):
     """Symptoms of the run that it can speak about (words of `rca.experiments.symptoms`); empty: any."""
     reproduces: dict[str, str | int | float | bool] = {}
     """Twin fields that plant the fault in the control arm where the run's own settings do not show the symptom."""
+    ladder: Annotated[int, Field(ge=1, le=4)] = 1
+    """How often the change may be applied on top of itself when once only mitigates: `x0.1` twice is `x0.01`."""
     treatment: str = ""
     """The change in words, as they follow "with": `one tenth of the learning rate`."""
     planted: str = ""

@@ -14,7 +14,7 @@ from rca.experiments.workbench import Task, Workbench
 def training(cpu_seconds: float = 60, memory_bytes: int = 2**30, **settings: Any) -> Task:
     config = TwinConfig(**{"family": "mlp", "steps": 3, **settings})
     payload = {"config": config.model_dump(mode="json"), "seed": 0, "device": "cpu"}
-    return Task("train", payload, cpu_seconds=cpu_seconds, memory_bytes=memory_bytes, transformers=False)
+    return Task("train", payload, cpu_seconds=cpu_seconds, memory_bytes=memory_bytes)
 
 
 def test_answers_come_in_order_and_are_remembered(bench: Workbench, soon: float) -> None:
@@ -29,8 +29,8 @@ def test_answers_come_in_order_and_are_remembered(bench: Workbench, soon: float)
 
 
 def test_an_error_of_a_job_is_an_answer(bench: Workbench, soon: float) -> None:
-    wrong = Task("train", {"config": {"colour": "red"}, "seed": 0, "device": "cpu"}, transformers=False)
-    answers = bench.run([wrong, Task("cook", {}, transformers=False)], deadline=soon)
+    wrong = Task("train", {"config": {"colour": "red"}, "seed": 0, "device": "cpu"})
+    answers = bench.run([wrong, Task("cook", {})], deadline=soon)
     assert "colour" in answers[0].error
     assert "unknown task" in answers[1].error
 
