@@ -43,17 +43,16 @@ def test_an_empty_directory_holds_nothing_readable(tmp_path) -> None:
 
 
 def test_only_junk_holds_nothing_readable_and_says_why(tmp_path) -> None:
-    (tmp_path / "core.bin").write_bytes(bytes(range(256)) * 64)
-    with pytest.raises(NothingReadable, match=r"core\.bin"):
+    (tmp_path / "core.1234").write_bytes(bytes(range(256)) * 64)
+    with pytest.raises(NothingReadable, match=r"core\.1234"):
         diagnose(tmp_path)
 
 
 def test_junk_beside_a_log_is_skipped_with_its_reason(tmp_path) -> None:
     (tmp_path / "train.log").write_text(GOOD)
-    (tmp_path / "core.bin").write_bytes(os.urandom(4096))
+    (tmp_path / "core.1234").write_bytes(b"\x7fELF" + bytes(range(256)) * 16)
     found = diagnose(tmp_path)
-    assert "core.bin" in skipped(found)
-    assert skipped(found)["core.bin"]
+    assert "a core dump" in skipped(found)["core.1234"]
 
 
 def test_a_truncated_gzip_keeps_what_came_before_and_says_so(tmp_path) -> None:
@@ -63,7 +62,7 @@ def test_a_truncated_gzip_keeps_what_came_before_and_says_so(tmp_path) -> None:
     source = found.sources[0]
     assert source.status == "read"
     assert source.lines > 100
-    assert any("truncated" in warning or "cut" in warning for warning in source.warnings)
+    assert any("ends too early" in warning for warning in source.warnings)
 
 
 def test_a_line_of_a_hundred_megabytes(tmp_path) -> None:

@@ -39,7 +39,8 @@ def test_the_summary_fits_80_columns_and_names_the_cause_first() -> None:
     done = rca("analyze", SAMPLES / "ragged_batch" / "run", "-f", "text", "-o", "-", "--experiments", "none")
     lines = done.stdout.splitlines()
     assert "data.ragged_batch" in lines[0]
-    assert max(map(len, lines)) <= 80
+    snippet = " " * 10  # what is for copying is never folded
+    assert max(len(line) for line in lines if not line.startswith(snippet)) <= 80
 
 
 def test_json_prints_exactly_one_document_and_writes_nothing(tmp_path) -> None:
