@@ -6,8 +6,6 @@ import datetime as dt
 import math
 from collections.abc import Iterator, Mapping
 
-import numpy as np
-
 from rca.diagnosis import Failure
 from rca.events import Event, EventTable
 from rca.facts.collectives import culprit
@@ -39,13 +37,7 @@ CATALOGUE: Mapping[str, str] = {
     "failure.survived": "number of errors after which the run went on",
     "failure.signal": "number of the signal that killed the process that failed first",
     "failure.user_frame": "file:line of the innermost frame that is not in a library",
-    "failure.silent_rank": "rank that stopped writing well before the others failed",
-    "failure.silent_lead_s": "seconds between the last word of that rank and the first failure of the others (s)",
 }
-
-SILENCE_S = 60.0
-SILENCE_FACTOR = 5.0
-"""A rank is silent after a minute and five times its longest own pause; watchdogs take ten minutes to speak up."""
 
 
 def first(events: EventTable) -> Iterator[Fact]:
@@ -172,42 +164,6 @@ def _lead(found: Chronology, by_lane: dict[str, Suspect]) -> Iterator[Fact]:
     yield from emit("failure.lead_s", lead, says, unit="s", events=[head.event.event_id, follower.event.event_id])
 
 
-def silence(events: EventTable) -> Iterator[Fact]:
-    """Which rank went silent long before the others failed: dead or stuck, it may be the one they waited for."""
-    found = chronology(events)
-    times = [item.time for item in found.suspects if not math.isnan(item.time)]
-    quiet = _silent_ranks(events, min(times) if times else math.nan)
-    if len(quiet) != 1 or len(events.ranks) < 2:
-        return
-    rank, last, event_id = quiet[0]
-    if any(item.lane == f"rank {rank}" for item in found.suspects):
-        return
-    lead = (min(times) - last) / 1e6
-    says = f"Rank {rank} wrote its last line at {iso(last)}, {number(lead)} s before the first failure of the others."
-    yield from emit("failure.silent_rank", rank, says, events=[event_id])
-    yield from emit("failure.silent_lead_s", lead, says, unit="s", events=[event_id])
-
-
-def _silent_ranks(events: EventTable, failed: float) -> list[tuple[int, float, int]]:
-    if math.isnan(failed):
-        return []
-    table = events.table.select(["rank", "time", "event_id"]).drop_null()
-    rank = table["rank"].to_numpy()
-    time = np.asarray(table["time"].cast("int64").to_numpy(), dtype=float)
-    event_id = table["event_id"].to_numpy()
-    order = np.lexsort((time, rank))
-    order = order[time[order] <= failed]
-    starts = np.flatnonzero(np.diff(rank[order])) + 1
-    found = []
-    for own in np.split(order, starts):
-        if len(own) < 5:
-            continue
-        pause = float(np.max(np.diff(time[own])))
-        if failed - time[own[-1]] > max(SILENCE_S * 1e6, SILENCE_FACTOR * pause):
-            found.append((int(rank[own[-1]]), float(time[own[-1]]), int(event_id[own[-1]])))
-    return found
-
-
 def failure(events: EventTable, facts: Facts) -> Failure | None:
     """Return the observed failure in words: the first failing event, else what the curves or the silence show."""
     found = chronology(events)
@@ -292,4 +248,4 @@ def _listing(lanes: list[str]) -> str:
     return shown if len(lanes) <= 6 else f"{shown} and {len(lanes) - 6} more"
 
 
-FACTS: tuple[FactFunction, ...] = (first, spread_over_ranks, silence)
+FACTS: tuple[FactFunction, ...] = (first, spread_over_ranks)

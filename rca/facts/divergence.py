@@ -158,6 +158,7 @@ def rising_at_end(events: EventTable) -> Iterator[Fact]:
     climb = values[-3:]
     base = float(np.median(values[-23:-3]))
     rises = bool(np.all(np.diff(climb) > 0)) and base > 0 and float(climb[-1]) >= 2 * base
+    rises = rises and float(climb[-1]) - base > 6 * shape.noise
     last = ", ".join(number(float(value)) for value in climb)
     says = f"The last three losses are {last}; the median before is {number(base)}."
     yield from emit("loss.rising_at_end", rises, says, events=shape.curve.event_id[-3:][::-1])

@@ -27,7 +27,7 @@ LONG_ENOUGH = 50
 """Steps after which a healthy run shows progress, warm-up or not; or a tenth of the plan, or an epoch."""
 NO_LEARNING = 0.02
 """Less than 2 % improvement is no learning (FACTS 4, runmedic)."""
-COMMON_K = (2, 3, 4, 5, 10, 20, 50, 100, 1000, 30522, 32000, 50257, 128256, 151936)
+COMMON_K = (2, 10, 100, 1000, 30522, 32000, 50257, 128256, 151936)
 """Class counts of common data sets and vocabularies of common tokenizers, tried when the configuration has none."""
 
 

@@ -37,6 +37,7 @@ from rca.facts import (
     ranks,
     run,
     samples,
+    silence,
     spikes,
     telemetry,
     throughput,
@@ -47,6 +48,7 @@ from rca.facts.interface import Fact, FactFunction, Facts
 MODULES = (
     run,
     chronology,
+    silence,
     collectives,
     loss,
     non_finite,

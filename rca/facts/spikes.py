@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
@@ -14,6 +14,9 @@ from rca.facts.divergence import diverged_from, loss_shape
 from rca.facts.emit import emit, number
 from rca.facts.interface import Fact, FactFunction
 from rca.facts.robust import running_median, spread, trailing_median
+
+if TYPE_CHECKING:
+    import numpy.typing as npt
 
 CATALOGUE: Mapping[str, str] = {
     "loss.spikes": "excursions of the loss with z > 8 and more than 1.5 times the trend before them",
@@ -49,13 +52,11 @@ def find_spikes(line: Curve, *, progress: float, climb: int | None) -> list[Spik
     """Return the excursions, in order, up to a divergence and without the first five points of fast fall."""
     values = line.value
     trend = trailing_median(values, TREND_WINDOW)
-    residual = values - running_median(values, TREND_WINDOW)
-    blocks = range(0, len(values), TREND_WINDOW)
-    local = [spread(residual[max(0, block - 4 * TREND_WINDOW) : block]) for block in blocks]
-    noise = np.repeat(local, TREND_WINDOW)[: len(values)]
-    noise = np.maximum(noise, 0.3 * spread(residual))
-    tall = (values > SPIKE_TREND * trend) & (values - trend > SPIKE_Z * noise) & (trend > 0)
+    tall = (values > SPIKE_TREND * trend) & (values - trend > SPIKE_Z * _local_noise(values)) & (trend > 0)
     tall &= values - trend > 0.1 * progress
+    if (values > 0).all():
+        # Noise that multiplies has a long upper tail: a spike must stand out on both scales.
+        tall &= np.log(values) - np.log(np.where(trend > 0, trend, 1.0)) > SPIKE_Z * _local_noise(np.log(values))
     found: list[Spike] = []
     index, behind = 5, len(values) if climb is None else max(climb - 3, 0)
     while index < behind:
@@ -71,6 +72,16 @@ def find_spikes(line: Curve, *, progress: float, climb: int | None) -> list[Spik
         found.append(Spike(peak=top, start=index, trend=base, size=float(values[top]) / base, recovered=recovered))
         index = end
     return found
+
+
+def _local_noise(values: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
+    """Return the noise around the trend in the hundred points before each block, at least 0.3 of that of the run."""
+    residual = values - running_median(values, TREND_WINDOW)
+    overall = spread(residual)
+    blocks = range(0, len(values), TREND_WINDOW)
+    before = [residual[max(0, block - 4 * TREND_WINDOW) : block] for block in blocks]
+    local = [spread(part) if len(part) >= TREND_WINDOW else overall for part in before]
+    return np.asarray(np.maximum(np.repeat(local, TREND_WINDOW)[: len(values)], 0.3 * overall))
 
 
 def _peaks(line: Curve) -> tuple[Curve, int]:
