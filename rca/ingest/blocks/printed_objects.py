@@ -43,7 +43,8 @@ class PrintedObjectParser:
         plain = _PLAIN.search(message)
         if plain:
             tell(out, document, line, arguments(message[plain.end() :].rstrip(", ")))
-            return line + 1
+            # The line tells the version of the engine as well: it stays open to other parsers.
+            return line
         call = _CALL.search(message)
         if call is None:
             found = _DICT.search(message)

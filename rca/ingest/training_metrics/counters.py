@@ -26,7 +26,7 @@ _GLOBAL, _STEP, _BATCH = (
         (r"\w/-", r"(?:train(?:ing)?[_ ])?steps?|iter(?:ation)?s?|it|update"),
         (
             r"\w/-",
-            r"(?:train(?:ing)?[_ ])?batch(?:es)?|micro(?:[_ -]?(?:step|batch))?|samples?(?=[ :#=]{1,8}\d{1,9} ?/)",
+            r"(?:train(?:ing)?[_ ])?batch(?:es)?|micro_step|samples?(?=[ :#=]{1,8}\d{1,9} ?/)",
         ),
     )
 )
@@ -44,6 +44,8 @@ _EVALUATION = re.compile(
 _EVAL_BATCHES = re.compile(
     r"\W{0,8}(?:val|valid|test|eval)\w*:?\s{0,8}\[\s{0,8}(?P<batch>\d{1,9})/(?P<length>\d{1,9})\]", re.I
 )
+_MICRO = re.compile(r"(?<![\w/-])micro(?:[ -]?(?:step|batch))?\s?[:=#]?\s?\d{1,9}(?: ?/ ?\d{1,9})?", re.I)
+"""Batches that make one step together: their number is no step."""
 _SAMPLES = re.compile(r"Train Epoch: \d+ \[\d+/\d+ \(\d+%\)\]")
 """The MNIST example counts samples, not batches."""
 _MOST = 1000
@@ -100,6 +102,9 @@ def position(message: str) -> Position:
     within = _EVAL_BATCHES.match(text) if place.evaluation else None
     if within:
         return place.take(within, "batch", "length")
+    if _MICRO.search(text) and not overall:
+        place.own = True
+        return place
     epoch = _EPOCH.search(text)
     if epoch:
         place.take(epoch, "epoch", "epochs")

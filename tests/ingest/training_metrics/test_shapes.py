@@ -271,6 +271,11 @@ SHAPES: list[tuple[str, str, Mapping[str, Sequence[Point]]]] = [
         {"ms_per_token": [(None, 25.5)], "latency_s": [(None, 1.25)], "queue_s": [(None, 0.0005)]},
     ),
     (
+        "batches of one accumulated step",
+        "micro 1/32 loss 1.5 mem 26.5 GiB\nmicro 2/32 loss 1.4 mem 27.5 GiB\n",
+        {"loss": [(None, 1.5), (None, 1.4)], "memory_allocated": [(None, 26.5), (None, 27.5)]},
+    ),
+    (
         "no metrics",
         "for step in range(10):\n    loss = model(x)\nlr=0.1 is the default\nseed 1234 version 2.5\n"
         "annotation check: images 8124, boxes 61330\nprint(f'step:{step} loss:{loss}')\nsaved step 100 to out/step_100.pt\n",
