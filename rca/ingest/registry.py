@@ -10,7 +10,7 @@ from rca.ingest.blocks.native_crash import NativeCrashParser
 from rca.ingest.blocks.printed_objects import PrintedObjectParser
 from rca.ingest.blocks.settings_blocks import SettingsBlockParser
 from rca.ingest.blocks.settings_lines import SettingsLineParser
-from rca.ingest.blocks.tables import TABLES
+from rca.ingest.blocks.tables import TABLES, VERSIONS
 from rca.ingest.blocks.torchelastic import ElasticSummaryParser
 from rca.ingest.blocks.traceback import TracebackParser
 from rca.ingest.config_files import ConfigFileIngestor
@@ -39,6 +39,7 @@ BLOCKS: tuple[BlockParser, ...] = (
     TracebackParser(),
     NativeCrashParser(),
     ElasticSummaryParser(),
+    *VERSIONS,
     PrintedObjectParser(),
     *TABLES,
     ExitParser(),

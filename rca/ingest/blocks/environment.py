@@ -34,6 +34,8 @@ class Rule(NamedTuple):
 
     pattern: str
     add: Callable[[EventBuilder, Document, int, Any], None]
+    alone: bool = True
+    """Whether the line tells nothing else, so that no other parser needs to see it."""
 
 
 def _package(name: str | None = None) -> Callable[[EventBuilder, Document, int, Any], None]:
@@ -84,11 +86,12 @@ RULES = (
     Rule(
         rf"(?i)\b(?:{_PACKAGES})[ =/:]{{1,2}}v?[0-9]+\.[0-9]\S* .*\b(?:{_PACKAGES})[ =/:]{{1,2}}v?[0-9]+\.[0-9]",
         _several,
+        alone=False,
     ),
     Rule(rf"(?i)^[-*\s`]*({_PACKAGES})\.__version__[\s:=]+{_VERSION}\s*$", _package()),
     Rule(rf"(?i)\b({_PACKAGES})(?: API server| library)? version:? {_VERSION}(?: available)?\.?\s*$", _package()),
     Rule(rf"(?i)\b(vllm) API server version {_VERSION}", _package()),
-    Rule(r"Initializing (?:a V1|an) LLM engine \(v([0-9][\w.+]*)\)", _package("vllm")),
+    Rule(r"Initializing (?:a V1|an) LLM engine \(v([0-9][\w.+]*)\)", _package("vllm"), alone=False),
     Rule(rf"\bNCCL version {_VERSION}\s*$", _package("nccl")),
     Rule(rf"DeepSpeed info: version={_VERSION}", _package("deepspeed")),
     Rule(r"^\s*CUDA used to build PyTorch\s*:\s*(\S.*)", _system("cuda_build")),
@@ -114,7 +117,7 @@ RULES = (
     Rule(r"torch\.cuda\.device_count\(\)[\s:=]*(\d+)", _system("gpu_count")),
     Rule(r"^\s*ldd \(.*\) ([0-9]+\.[0-9]+)", _system("libc")),
 )
-_COMPILED = tuple((re2.compile(rule.pattern), rule.add) for rule in RULES)
+_COMPILED = tuple((re2.compile(rule.pattern), rule) for rule in RULES)
 
 
 _LIBRARY = re2.compile(r"\s*\[(?:pip3?|conda)\]")
@@ -142,10 +145,14 @@ class CollectEnvParser:
         return claim(document, line, end) if len(out) > before else line
 
 
-def _apply(out: EventBuilder, document: Document, line: int, text: str) -> None:
-    for pattern, add in _COMPILED:
+def _apply(out: EventBuilder, document: Document, line: int, text: str) -> bool:
+    """Add what a line tells by every rule that fits; return whether it tells nothing else."""
+    alone = False
+    for pattern, rule in _COMPILED:
         if (match := pattern.search(text)) is not None:
-            add(out, document, line, match)
+            rule.add(out, document, line, match)
+            alone = alone or rule.alone
+    return alone
 
 
 class EnvironmentParser:
@@ -156,6 +163,4 @@ class EnvironmentParser:
 
     def parse(self, document: Document, line: int, out: EventBuilder) -> int:
         """Read the one line; every rule that fits adds its event."""
-        before = len(out)
-        _apply(out, document, line, table_line(document, line))
-        return claim(document, line, line + 1) if len(out) > before else line
+        return claim(document, line, line + 1) if _apply(out, document, line, table_line(document, line)) else line

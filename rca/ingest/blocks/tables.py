@@ -15,6 +15,9 @@ from rca.ingest.blocks.request_lines import LlamaTimingsParser, RequestLineParse
 from rca.ingest.blocks.slurm import SacctParser, ScontrolParser, SeffParser
 from rca.ingest.document import BlockParser
 
+VERSIONS: tuple[BlockParser, ...] = (CollectEnvParser(), PackageLinesParser(), EnvironmentParser())
+"""Parsers of versions. They stand before those of settings: one line may tell a version and a configuration."""
+
 TABLES: tuple[BlockParser, ...] = (
     NvidiaSmiParser(),
     NvidiaSmiQueryParser(),
@@ -33,9 +36,6 @@ TABLES: tuple[BlockParser, ...] = (
     PodDescriptionParser(),
     PodEventsParser(),
     IbstatParser(),
-    CollectEnvParser(),
-    PackageLinesParser(),
-    EnvironmentParser(),
     VariablesParser(),
     VllmStatsParser(),
     LlamaTimingsParser(),
