@@ -33,7 +33,10 @@ _WORK = re.compile(r"(?:^|[/._ -])(?:fwd|bwd|forward|backward|compute|fprop|bpro
 _WAIT = re.compile(
     r"(?:wait|all_?reduce|all_?gather|reduce_?scatter|barrier|nccl|(?:^|[/._ -])(?:comm|sync)(?:$|[/._ -]))"
 )
-_NO_TIME = re.compile(r"loss|norm|acc|count|bytes|util|memory|bandwidth|(?:^|[/._ -])(?:bus|alg)?bw(?:$|[/._ -])|share|ratio|percent|%|flops")
+_NO_TIME = re.compile(
+    r"loss|norm|acc|count|bytes|util|memory|bandwidth|(?:^|[/._ -])(?:bus|alg)?bw(?:$|[/._ -])|share|ratio|"
+    r"percent|%|flops"
+)
 _DATA = re.compile(r"(?:^|[/._ -])(?:data|load|loader)")
 
 

@@ -26,6 +26,8 @@ _OUTPUT = (
     "num_generated_tokens",
     "out_tokens",
 )
+OUTPUT_NAMES = _OUTPUT
+"""Names of the number of generated tokens."""
 _LATENCY = {
     "latency_s": 1.0,
     "latency": 1.0,

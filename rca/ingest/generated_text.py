@@ -9,6 +9,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import pyarrow as pa
+import re2
 
 IGNORE_INDEX = -100
 """Label that PyTorch's cross entropy leaves out (torch.nn.CrossEntropyLoss, default of ignore_index)."""
@@ -17,6 +18,12 @@ _OUTPUT_COLUMNS = frozenset(
 )
 _FINISH_COLUMNS = frozenset({"finish", "finish_reason", "finished_reason", "stop_reason"})
 _LENGTH_REASONS = frozenset({"length", "max_tokens", "max_length", "max_new_tokens", "model_length"})
+_TURN = re2.compile(
+    r"<\|(?:im_start|im_end|eot_id|start_header_id|end_header_id|user|assistant|system|end|endoftext)\|>|\[/?INST\]|"
+    r"<</?SYS>>|"
+    r"<(?:start|end)_of_turn>|</s>|### (?:Instruction|Response|Human|Assistant)\b|(?:^|\n| |[.!?])(?:user|assistant|USER:|ASSISTANT:)\n"
+)
+"""Markers that chat templates put between turns; a text that holds one went on behind its end."""
 _NGRAM = 4
 _CHARS = 20_000
 
@@ -42,6 +49,9 @@ def generation_columns(columns: Mapping[str, Sequence[Any] | pa.ChunkedArray]) -
         elif name in _OUTPUT_COLUMNS and any(isinstance(item, str) and " " in item for item in listed):
             texts = [item if isinstance(item, str) else None for item in listed]
             found["output_repetition"] = [None if text is None else repetition(text) for text in texts]
+            found["output_turn_markers"] = [
+                None if text is None else float(len(_TURN.findall(text[:_CHARS]))) for text in texts
+            ]
             found["output_chars"] = [None if text is None else float(len(text)) for text in texts]
         elif name in _TOKEN_COLUMNS and any(isinstance(item, list) for item in listed):
             found |= _token_columns(name, [_whole_numbers(item) for item in listed])

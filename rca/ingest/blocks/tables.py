@@ -12,6 +12,7 @@ from rca.ingest.blocks.memory_summary import MemorySummaryParser
 from rca.ingest.blocks.nvidia_smi import NvidiaSmiParser
 from rca.ingest.blocks.nvidia_smi_query import NvidiaSmiQueryParser
 from rca.ingest.blocks.request_lines import LlamaTimingsParser, RequestLineParser, VllmStatsParser
+from rca.ingest.blocks.score_tables import ScoreTableParser
 from rca.ingest.blocks.slurm import SacctParser, ScontrolParser, SeffParser
 from rca.ingest.document import BlockParser
 
@@ -40,4 +41,5 @@ TABLES: tuple[BlockParser, ...] = (
     VllmStatsParser(),
     LlamaTimingsParser(),
     RequestLineParser(),
+    ScoreTableParser(),
 )

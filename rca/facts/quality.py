@@ -1,0 +1,130 @@
+"""One model held against another: scores of an original and of what was made of it, and how far outputs differ."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from typing import NamedTuple
+
+from rca.events import Event, EventTable
+from rca.facts.emit import emit, number, percent
+from rca.facts.interface import Fact, FactFunction
+
+CATALOGUE: Mapping[str, str] = {
+    "quality.lost_share": "share of the original's score that the compared model lost (negative: it is better)",
+    "quality.reference": "score of the original in that comparison",
+    "quality.candidate": "score of the compared model",
+    "quality.of": "what the compared model is: export, quantised, service, or other",
+    "outputs.difference_max": "largest difference of outputs that a comparison printed",
+    "outputs.difference_min": "smallest difference of outputs that a comparison printed",
+    "outputs.differs_for_some": "outputs agree to 1e-4 for some inputs and differ by 1e-2 or more for others",
+    "outputs.differs_for_all": "outputs differ by 1e-2 or more for every compared input",
+}
+
+_LOWER_IS_BETTER = re.compile(
+    r"^(?:wer|cer|eer|ppl|perplexity|mae|rmse|mse)$|\b(?:wer|cer|ppl|perplexity|error|mse)\b", re.I
+)
+_KINDS = (
+    ("export", re.compile(r"onnx|^ort$|trt|tensorrt|traced|script|export|compiled|coreml|openvino|tflite", re.I)),
+    ("quantised", re.compile(r"quant|int[248]|nf4|fp8|awq|gptq|w\d+a\d+|\d-?bit|^i?q\d|gguf", re.I)),
+    ("service", re.compile(r"serv|prod|online|live|deploy|api", re.I)),
+)
+_FULL_PRECISION = re.compile(
+    r"^\W*(?:\w+[ /_-])?(?:bf16|fp16|fp32|float16|bfloat16|float32|full[ _-]precision|original|baseline|base|"
+    r"reference|ref|eager|pytorch|torch|hf|unquanti[sz]ed)(?:[ (_-]\w*\)?)?\W*$",
+    re.I,
+)
+AGREES, DIFFERS = 1e-4, 1e-2
+"""torch.testing.assert_close allows 1e-5 plus a millionth for float32, ONNX verification 1e-3 relative: half-precision
+noise stays below 1e-2 for outputs of order one, and agreement below 1e-4 shows float32 arithmetic."""
+_FEWEST = 3
+
+
+class _Pair(NamedTuple):
+    metric: str
+    reference: float
+    candidate: float
+    kind: str
+    events: tuple[int, ...]
+
+    @property
+    def lost(self) -> float | None:
+        """Share of the score that was lost; errors and perplexities are turned round."""
+        good, bad = (self.candidate, self.reference) if _LOWER_IS_BETTER.search(self.metric) else (
+            self.reference, self.candidate)  # fmt: skip
+        return 1 - bad / good if good > 0 else None
+
+
+def scores(events: EventTable) -> Iterator[Fact]:
+    """How much worse is the exported, quantised or served model than the original?"""
+    pairs = [*_lines(events), *_tables(events)]
+    told = [(lost, pair) for pair in pairs if (lost := pair.lost) is not None]
+    if not told:
+        return
+    lost, pair = max(told, key=lambda item: item[0])
+    says = f"The {pair.metric} is {number(pair.candidate)} where the original has {number(pair.reference)}: "
+    says += f"{percent(lost)} is lost." if lost > 0 else "nothing is lost."
+    yield from emit("quality.lost_share", round(lost, 4), says, events=pair.events)
+    yield from emit("quality.reference", pair.reference, says, events=pair.events)
+    yield from emit("quality.candidate", pair.candidate, says, events=pair.events)
+    yield from emit("quality.of", pair.kind, says, events=pair.events)
+
+
+def _lines(events: EventTable) -> Iterator[_Pair]:
+    for name in ("quality.reference_then_candidate", "quality.candidate_then_reference"):
+        for event in events.named(name, kind="log"):
+            reference, candidate = event.attr("reference"), event.attr("candidate")
+            if isinstance(reference, (int, float)) and isinstance(candidate, (int, float)):
+                kind = _kind(str(event.attr("what") or ""))
+                metric = str(event.attr("metric") or "score")
+                yield _Pair(metric, float(reference), float(candidate), kind, (event.event_id,))
+
+
+def _kind(words: str) -> str:
+    return next((kind for kind, pattern in _KINDS if pattern.search(words)), "other")
+
+
+def _tables(events: EventTable) -> Iterator[_Pair]:
+    """Compare rows of printed score tables: a row named after full precision with every other row."""
+    for rows in _score_rows(events).values():
+        known = {label: event for label, event in rows if _FULL_PRECISION.search(label)}
+        if not known:
+            continue
+        base = next(iter(known.values()))
+        for label, event in rows:
+            if label not in known and base.value is not None and event.value is not None:
+                metric = base.name.removeprefix("score.")
+                yield _Pair(metric, base.value, event.value, _kind(label), (event.event_id, base.event_id))
+
+
+def _score_rows(events: EventTable) -> dict[tuple[str, str], list[tuple[str, Event]]]:
+    found: dict[tuple[str, str], list[tuple[str, Event]]] = {}
+    for name in events.metric_names:
+        if name.startswith("score."):
+            for series in events.all_metrics(name):
+                for event_id in series.event_id:
+                    event = events.get(int(event_id))
+                    found.setdefault((event.source, name), []).append((str(event.attr("label") or ""), event))
+    return found
+
+
+def differences(events: EventTable) -> Iterator[Fact]:
+    """Do the outputs of two versions of a model agree, for all inputs or for some?"""
+    found = [
+        (abs(float(value)), event.event_id)
+        for event in events.named("outputs.difference", kind="log")
+        if isinstance(value := event.attr("value"), (int, float))
+    ]
+    if not found:
+        return
+    top, low = max(found), min(found)
+    says = f"Of {len(found)} compared outputs the differences lie between {number(low[0])} and {number(top[0])}."
+    shown = [top[1], low[1]]
+    yield from emit("outputs.difference_max", top[0], says, events=shown)
+    yield from emit("outputs.difference_min", low[0], says, events=shown)
+    if len(found) >= _FEWEST:
+        yield from emit("outputs.differs_for_some", low[0] <= AGREES and top[0] >= DIFFERS, says, events=shown)
+        yield from emit("outputs.differs_for_all", low[0] >= DIFFERS, says, events=shown)
+
+
+FACTS: tuple[FactFunction, ...] = (scores, differences)

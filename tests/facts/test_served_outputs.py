@@ -1,0 +1,63 @@
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import numpy as np
+import pytest
+
+Facts = Callable[[Mapping[str, Any]], dict[str, Any]]
+
+
+def table(spread: float, *, slope: float = 0.0) -> str:
+    noise = np.random.default_rng(0)
+    rows = ["call,prompt_hash,batch_size,score"]
+    for call in range(60):
+        size = (1, 4, 16)[call % 3]
+        level = 0.5 + 0.1 * (call % 4) + slope * np.log(size) + spread * noise.standard_normal()
+        rows.append(f"{call},{'wxyz'[call % 4]}q,{size},{level:.5f}")
+    return "\n".join(rows) + "\n"
+
+
+def test_one_input_with_many_answers(facts_of: Facts) -> None:
+    found = facts_of({"calls.csv": table(0.02, slope=0.1)})
+    assert found["outputs.repeat_spread"] > 0.05
+    assert found["outputs.repeat_inputs"] == 4
+    assert found["outputs.batch_dependence"] > 0.8
+
+
+def test_an_evaluated_model_repeats_itself(facts_of: Facts) -> None:
+    found = facts_of({"calls.csv": table(1e-6)})
+    assert found["outputs.repeat_spread"] < 1e-4
+
+
+def test_a_curve_of_training_samples_is_no_repetition(facts_of: Facts) -> None:
+    rows = "".join(f"{step},{'ab'[step % 2]}x,{1 / (step + 1):.4f}\n" for step in range(40))
+    assert "outputs.repeat_spread" not in facts_of({"metrics.csv": "step,sample_id,loss\n" + rows})
+
+
+def requests(**columns: Any) -> str:
+    return "".join(json.dumps({key: value(i) for key, value in columns.items()}) + "\n" for i in range(20))
+
+
+def test_settings_of_requests(facts_of: Facts) -> None:
+    log = requests(temperature=lambda i: 1.5 if i % 4 else 0.0, top_p=lambda _: 0.9, completion_tokens=lambda _: 512)
+    found = facts_of({"requests.jsonl": log})
+    assert found["generation.temperature"] == pytest.approx(1.5)
+    assert found["generation.top_p"] == pytest.approx(0.9)
+    assert found["generation.one_length_share"] == pytest.approx(1.0)
+
+
+def test_lengths_that_differ_and_a_hot_device(facts_of: Facts) -> None:
+    log = requests(temperature=lambda i: 60 + i, completion_tokens=lambda i: 100 + i)
+    found = facts_of({"requests.jsonl": log})
+    assert "generation.temperature" not in found
+    assert found.get("generation.one_length_share", 0) < 0.2
+
+
+def test_markers_of_chat_turns_in_texts(facts_of: Facts) -> None:
+    log = requests(
+        response=lambda i: "Yes, at nine.<|im_end|>\n<|im_start|>user\nAnd" if i % 2 else "Yes, at nine then."
+    )
+    assert facts_of({"answers.jsonl": log})["generation.turn_markers_share"] == pytest.approx(0.5)
