@@ -45,7 +45,7 @@ class Gap(NamedTuple):
     below_useful: float
     """Probability that the true gap is below `USEFUL`."""
     recovered: float
-    """Gap / what the control lost."""
+    """Gap / what the control lost beyond what is attainable."""
     pairs: int
 
 
@@ -65,8 +65,12 @@ def lost_gap(loss: float, reference: float, chance: float) -> float:
     return min(HIGHEST, max(LOWEST, (loss - reference) / (chance - reference)))
 
 
-def gap(control: Sequence[float], treatment: Sequence[float]) -> Gap:
-    """Return the paired difference of two arms with its interval (Student's t, n + 1 degrees of freedom)."""
+def gap(control: Sequence[float], treatment: Sequence[float], *, attainable: float = 0.0) -> Gap:
+    """Return the paired difference of two arms with its interval (Student's t, n + 1 degrees of freedom).
+
+    `attainable` is what the treatment could reach at best: 0, or what the run's own settings lose without a planted
+    fault.
+    """
     from scipy.stats import t as student
 
     differences = [one - other for one, other in zip(control, treatment, strict=True)]
@@ -82,14 +86,14 @@ def gap(control: Sequence[float], treatment: Sequence[float]) -> Gap:
         high=mean + half,
         above_margin=float(student.sf((MARGIN - mean) / scale, freedom)),
         below_useful=float(student.cdf((USEFUL - mean) / scale, freedom)),
-        recovered=mean / max(fmean(control), 1e-9),
+        recovered=mean / max(fmean(control) - max(attainable, 0.0), 1e-9),
         pairs=count,
     )
 
 
-def judge(control: Sequence[float], treatment: Sequence[float]) -> Judgement:
+def judge(control: Sequence[float], treatment: Sequence[float], *, attainable: float = 0.0) -> Judgement:
     """Decide on the pairs seen so far; `undecided` asks for another pair (up to `MOST`)."""
-    found = gap(control, treatment)
+    found = gap(control, treatment, attainable=attainable)
     decision: Decision = "undecided"
     if found.above_margin >= CERTAINTY and found.mean >= USEFUL:
         decision = "confirmed" if found.recovered >= RECOVERED else "mitigates"

@@ -81,12 +81,13 @@ class TwinExperiment:
                 "learnable gap."
             )
             return Finding("refuted", reason, control, None, good, None, planted)
-        finding = self._compare(control.config, treated, reference, planted, twin)
+        attainable = own.mean if planted else 0.0
+        finding = self._compare(control.config, treated, reference, twin, attainable=attainable, planted=planted)
         for _ in range(self.rule.ladder - 1):
             if finding.verdict not in {"mitigates", "inconclusive"}:
                 break
             treated = changed(treated, self.rule.change)
-            further = self._compare(control.config, treated, reference, planted, twin)
+            further = self._compare(control.config, treated, reference, twin, attainable=attainable, planted=planted)
             if further.verdict not in {"confirmed", "mitigates"}:
                 break
             reason = f"Once: {finding.reason} Applied again: {further.reason}"
@@ -94,21 +95,28 @@ class TwinExperiment:
         return finding
 
     def _compare(
-        self, untreated: TwinConfig, treated: TwinConfig, reference: TwinConfig, planted: bool, twin: Twin
+        self,
+        untreated: TwinConfig,
+        treated: TwinConfig,
+        reference: TwinConfig,
+        twin: Twin,
+        *,
+        attainable: float,
+        planted: bool,
     ) -> Finding:
         """Add paired seeds until the rule decides, at most `MOST`."""
         arms = [("control", untreated), ("treatment", treated), ("reference", reference)]
         count = FEWEST
         while True:
             control, treatment, good = self._train(arms, tuple(range(count)), reference)
-            found = gap(control.values, treatment.values)
+            found = gap(control.values, treatment.values, attainable=attainable)
             if _identical(control, treatment):
                 reason = (
                     f"With {change_words(self.rule)} every step of the twin stays exactly as it was, and the twin "
                     f"fails as the run did ({words(control.words)}): the failure does not need what this takes away."
                 )
                 return Finding("refuted", reason, control, treatment, good, found, planted)
-            judgement = self._judge(control, treatment, found)
+            judgement = self._judge(control, treatment, found, attainable)
             if judgement.decision != "undecided" or count == MOST or time.monotonic() > self.until:
                 break
             count += 1
@@ -119,13 +127,14 @@ class TwinExperiment:
             reason += " The width of the run's model is not recorded, so its learning rate could not be mapped."
         return Finding(verdict, reason, control, treatment, good, found, planted)
 
-    def _judge(self, control: TrainedArm, treatment: TrainedArm, found: Gap) -> Judgement:
+    @staticmethod
+    def _judge(control: TrainedArm, treatment: TrainedArm, found: Gap, attainable: float) -> Judgement:
         """Learning must come back; where a failure leaves learning intact, the failure itself is counted."""
         still = [not _clean(outcome) for outcome in treatment.outcomes]
         if control.mean < LOST_GAP:
             failed = [not _clean(outcome) for outcome in control.outcomes]
             return judge_binary(failed, still, found, treatment.values)
-        judgement = judge(control.values, treatment.values)
+        judgement = judge(control.values, treatment.values, attainable=attainable)
         if judgement.decision == "confirmed" and sum(still) * 2 >= len(still):
             return Judgement("mitigates", found)
         return judgement
