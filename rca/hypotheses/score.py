@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 
 from rca.hypotheses.match import Answer, View, ask
 from rca.rules.schema import Cause, EvidenceRule, Signature
@@ -92,10 +93,24 @@ class _Scorer:
     view: View
     signatures: Mapping[str, Signature]
 
-    @property
+    @cached_property
     def first_failure(self) -> int | None:
+        """The event that failed first."""
         fact = self.view.facts.get("failure.event")
         return fact.events[0] if fact is not None and fact.events else None
+
+    @cached_property
+    def same_line(self) -> frozenset[int]:
+        """The first failure and what else was read off its line: an exception and its message are one failure."""
+        if self.first_failure is None:
+            return frozenset()
+        first = self.view.events.get(self.first_failure)
+        beside = {
+            event.event_id
+            for event in self.view.events.events
+            if first.line is not None and (event.source, event.line) == (first.source, first.line)
+        }
+        return frozenset(beside | {self.first_failure})
 
     def candidate(self, cause: Cause) -> Candidate | None:
         """Return the scored cause, or None when something it requires is not there."""
@@ -118,8 +133,7 @@ class _Scorer:
             *self._weighted(against, -1, frozenset()),
         ]
         score = math.log(cause.prior) + sum(item.weight for item in found)
-        first = self.first_failure
-        if first is not None and any(item.weight > 0 and first in item.answer.events for item in found):
+        if any(item.weight > 0 and self.same_line.intersection(item.answer.events) for item in found):
             score += FIRST_FAILURE_BONUS
         return Candidate(cause=cause, found=tuple(found), score=score)
 
@@ -142,7 +156,7 @@ class _Scorer:
         if answer.signatures and answer.signatures <= taken:
             return 0.0
         first = self.first_failure
-        late = first is not None and bool(answer.events) and min(answer.events) > first
+        late = first is not None and bool(answer.events) and min(answer.events) > max(self.same_line)
         follows = answer.signatures and all(
             (known := self.signatures.get(name)) is not None and known.role in {"cascade", "teardown"}
             for name in answer.signatures
