@@ -10,7 +10,7 @@ from rca.diagnosis import Experiment, Hypothesis, Round
 from rca.errors import UsageError
 from rca.experiments.information import OTHER, OUTCOME_OF, expected_bits, likelihood, updated
 from rca.experiments.interface import Experimenter, RunProfile
-from rca.rules.schema import ExperimentRule
+from rca.rules.schema import ExperimentRule, Outcome
 
 CONFIDENT = 0.9
 LEAST_BITS = 0.01
@@ -20,7 +20,7 @@ LIVE = 0.02
 RULED_OUT = 0.1
 """A cause is ruled out when its probability fell below this and to less than half."""
 TELLING = 1.5
-"""A confirmation must be this many times as likely under the cause as otherwise; less proves nothing."""
+"""An outcome must be this many times as likely (or unlikely) under the cause as otherwise; less proves nothing."""
 MOST_LIKELY_SHARE = 0.5
 """A cause must be at least this probable after its experiment to count as confirmed."""
 
@@ -211,22 +211,23 @@ class _Loop:
             return
         if experiment.verdict == "confirmed":
             best = max(tested, key=lambda cause: self.beliefs[cause])
-            if self.beliefs[best] >= MOST_LIKELY_SHARE and self._telling(rule, best, before):
+            if self.beliefs[best] >= MOST_LIKELY_SHARE and self._ratio(rule, best, before, "confirmed") >= TELLING:
                 self.status[best] = "confirmed"
         elif experiment.verdict == "refuted":
             for cause in tested:
-                if self.status.get(cause) != "confirmed":
+                against = self._ratio(rule, cause, before, "refuted") <= 1 / TELLING
+                if against and self.status.get(cause) != "confirmed":
                     self.status[cause] = "refuted"
 
     @staticmethod
-    def _telling(rule: ExperimentRule, cause: str, before: Mapping[str, float]) -> bool:
-        """Whether a confirmation is clearly more likely under this cause than under what else was believed."""
+    def _ratio(rule: ExperimentRule, cause: str, before: Mapping[str, float], outcome: Outcome) -> float:
+        """How many times as likely an outcome is under a cause as under what else was believed."""
         rest = {other: belief for other, belief in before.items() if other != cause and other not in rule.confirms}
         mass = sum(rest.values())
         if mass <= 0:
-            return likelihood(rule, cause, "confirmed") >= TELLING * likelihood(rule, OTHER, "confirmed")
-        otherwise = sum(belief * likelihood(rule, other, "confirmed") for other, belief in rest.items()) / mass
-        return likelihood(rule, cause, "confirmed") >= TELLING * otherwise
+            return likelihood(rule, cause, outcome) / likelihood(rule, OTHER, outcome)
+        otherwise = sum(belief * likelihood(rule, other, outcome) for other, belief in rest.items()) / mass
+        return likelihood(rule, cause, outcome) / otherwise
 
     def _note(self, ranked: Sequence[tuple[ExperimentRule, float]], why: str) -> None:
         leaders = self._leaders(self.beliefs)

@@ -143,6 +143,14 @@ def test_an_outcome_that_every_cause_predicts_confirms_nothing() -> None:
     assert result.hypotheses[0].status == "suspected"
 
 
+def test_an_outcome_that_its_own_cause_predicts_refutes_nothing() -> None:
+    own = Prediction(confirmed=0.3, refuted=0.6, inconclusive=0.1)
+    other = Prediction(confirmed=0.1, refuted=0.4, inconclusive=0.5)
+    weak = rule("e_a", "x.a", predicts={"x.a": own, "other": other})
+    result = go(Pretend({"e_a": "refuted"}), hypotheses(a=0.6, b=0.2), rules={"e_a": weak})
+    assert result.hypotheses[0].status == "suspected"
+
+
 def test_experiments_that_cannot_speak_about_the_symptom_are_not_run() -> None:
     about = {"e_a": rule("e_a", "x.a", symptoms=("stuck",))}
     pretend = Pretend({})
