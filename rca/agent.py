@@ -15,6 +15,8 @@ from rca.rules.schema import ExperimentRule, Outcome
 CONFIDENT = 0.9
 LEAST_BITS = 0.01
 """Expected information below which an experiment is not worth its time."""
+NEARLY = 0.9
+"""Information per second, relative to the best, within which the order given by the cause decides."""
 LIVE = 0.02
 """Causes below this probability start no experiment."""
 RULED_OUT = 0.1
@@ -139,7 +141,7 @@ class _Loop:
             return None, self._nothing_left(leading)
         if time.monotonic() >= self.until:
             return None, "The time for experiments is over."
-        best, bits = ranked[0]
+        best, bits = self._preferred(ranked, leading)
         if self.choose != "auto":
             return best, f"Asked for; {bits:.2f} bit expected."
         settled = self.status.get(leading) == "confirmed"
@@ -158,6 +160,14 @@ class _Loop:
             f"Most information for its time: {bits:.2f} bit in about {best.cost:.0f} s of computing, "
             f"{bits / best.cost:.3f} bit a second."
         )
+
+    def _preferred(self, ranked: Sequence[tuple[ExperimentRule, float]], leading: str) -> tuple[ExperimentRule, float]:
+        """Of those that tell almost as much for their time as the best, the first that the leading cause lists."""
+        first, bits = ranked[0]
+        enough = NEARLY * bits / first.cost
+        close = {rule.id: (rule, gain) for rule, gain in ranked if gain / rule.cost >= enough}
+        listed = self.hypotheses[leading].experiments if leading in self.hypotheses else ()
+        return next((close[name] for name in listed if name in close), ranked[0])
 
     def _nothing_left(self, leading: str) -> str:
         if self.rounds:

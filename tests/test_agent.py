@@ -103,6 +103,13 @@ def test_the_cheaper_of_two_equal_experiments_comes_first() -> None:
     assert pretend.asked[0] == "e_b"
 
 
+def test_the_cause_decides_between_experiments_that_tell_almost_the_same() -> None:
+    pretend = Pretend({})
+    rules = {"e_a": rule("e_a", "x.a"), "e_z": rule("e_z", "x.a", cost=5.2)}
+    go(pretend, (Hypothesis(cause="x.a", title="a", probability=0.6, experiments=("e_z", "e_a")),), rules=rules)
+    assert pretend.asked[0] == "e_z"
+
+
 @pytest.mark.parametrize("verdict", ["error", "not_testable", "invalid", "no_op"])
 def test_an_experiment_without_an_outcome_changes_nothing(verdict: ExperimentVerdict) -> None:
     result = go(Pretend(dict.fromkeys(RULES, verdict)), hypotheses(a=0.5, b=0.4))
