@@ -19,9 +19,12 @@ _OUTPUT_COLUMNS = frozenset(
 _FINISH_COLUMNS = frozenset({"finish", "finish_reason", "finished_reason", "stop_reason"})
 _LENGTH_REASONS = frozenset({"length", "max_tokens", "max_length", "max_new_tokens", "model_length"})
 _TURN = re2.compile(
-    r"<\|(?:im_start|im_end|eot_id|start_header_id|end_header_id|user|assistant|system|end|endoftext)\|>|\[/?INST\]|"
+    r"<\|(?:im_start|im_end|eot_id|start_header_id|end_header_id|user|assistant|system|end|endoftext)\|>|"
+    r"\[/?INST\]|"
     r"<</?SYS>>|"
-    r"<(?:start|end)_of_turn>|</s>|### (?:Instruction|Response|Human|Assistant)\b|(?:^|\n| |[.!?])(?:user|assistant|USER:|ASSISTANT:)\n"
+    r"<(?:start|end)_of_turn>|</s>|"
+    r"### (?:Instruction|Response|Human|Assistant)\b|"
+    r"(?:^|\n| |[.!?])(?:user|assistant|USER:|ASSISTANT:)\n"
 )
 """Markers that chat templates put between turns; a text that holds one went on behind its end."""
 _NGRAM = 4
