@@ -24,7 +24,8 @@ def defaults(file: Path | None = None, *, folder: Path = Path()) -> dict[str, An
     elif (folder / "rca.toml").is_file():
         found = _parsed(folder / "rca.toml")
     elif (folder / "pyproject.toml").is_file():
-        found = _parsed(folder / "pyproject.toml").get("tool", {}).get("rca", {})
+        tool = _parsed(folder / "pyproject.toml").get("tool")
+        found = tool.get("rca", {}) if isinstance(tool, dict) else {}
     else:
         found = {}
     tables = {key: value for key, value in found.items() if isinstance(value, dict)}
@@ -37,5 +38,5 @@ def defaults(file: Path | None = None, *, folder: Path = Path()) -> dict[str, An
 def _parsed(file: Path) -> dict[str, Any]:
     try:
         return tomllib.loads(file.read_text(encoding="utf-8"))
-    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
+    except (OSError, ValueError, RecursionError) as error:
         raise UsageError(f"{file}: cannot be used as configuration: {error}") from error

@@ -122,9 +122,10 @@ class EventBuilder:
         arrays = []
         for field in SCHEMA:
             value = columns.get(field.name)
-            if value is None or isinstance(value, (str, int, float)):
-                plain = pa.string() if pa.types.is_dictionary(field.type) else field.type
-                array = pa.repeat(pa.scalar(value, type=plain), length)
+            if value is None:
+                array = pa.nulls(length, type=field.type)
+            elif isinstance(value, (str, int, float)):
+                array = _repeated(value, length, field.type)
             else:
                 array = pa.array(value, from_pandas=field.name not in {"value", "duration_us"})
             arrays.append(array.cast(field.type) if array.type != field.type else array)
@@ -134,6 +135,13 @@ class EventBuilder:
         """Return the collected events as one Arrow table of `SCHEMA`."""
         arrays = [pa.array(self._columns[field.name], type=field.type) for field in SCHEMA]
         return pa.concat_tables([pa.Table.from_arrays(arrays, schema=SCHEMA), *self._bulk])
+
+
+def _repeated(value: str | float, length: int, kind: pa.DataType) -> pa.Array:
+    """`value` in every row; a category is built as one code, because casting costs more than small logs do."""
+    if not pa.types.is_dictionary(kind):
+        return pa.repeat(pa.scalar(value, type=kind), length)
+    return pa.DictionaryArray.from_arrays(np.zeros(length, dtype=np.int32), pa.array([value], type=pa.string()))
 
 
 def empty_events() -> pa.Table:

@@ -6,11 +6,9 @@ import datetime as dt
 import json
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from concurrent.futures import ProcessPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import partial
-from multiprocessing import get_context
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal, TypeVar
 
@@ -34,6 +32,7 @@ from rca.hypotheses.score import NONE, Ranking, rank
 from rca.ingest.context import lines_around
 from rca.ingest.discover import discover
 from rca.ingest.interface import IngestContext, Ingested, Source
+from rca.ingest.parallel import in_processes
 from rca.ingest.read import read_source
 from rca.ingest.registry import INGESTORS
 from rca.redact import redact_diagnosis
@@ -224,10 +223,8 @@ def _mapped(
     """Read every source, here or in worker processes, in the order given."""
     read = partial(read_source, ingestors=INGESTORS, context=context)
     if options.jobs > 1 and len(sources) > 1:
-        with ProcessPoolExecutor(min(options.jobs, len(sources)), mp_context=get_context("spawn")) as pool:
-            waiting = [(source, pool.submit(read, source)) for source in sources]
-            for source, result in waiting:
-                yield source, notes.guarded(f"reading {source.path}", result.result, _lost(source))
+        for source, result in in_processes(sources, read, jobs=options.jobs):
+            yield source, notes.guarded(f"reading {source.path}", result, _lost(source))
     else:
         for source in sources:
             yield source, notes.guarded(f"reading {source.path}", partial(read, source), _lost(source))

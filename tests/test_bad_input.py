@@ -171,3 +171,10 @@ def test_reading_in_several_processes_gives_the_same_diagnosis(tmp_path) -> None
     (tmp_path / "rank_1.log").write_text(GOOD + "ValueError: bad record\n")
     varying = {"generated", "timings"}
     assert diagnose(tmp_path).model_dump(exclude=varying) == diagnose(tmp_path, jobs=2).model_dump(exclude=varying)
+
+
+@pytest.mark.parametrize(("before", "after"), [(b"\0" * 9000, b""), (b"", b"\0" * 9000), (b"\0" * 50, b"\0" * 9000)])
+def test_a_log_that_a_crash_left_with_nul_bytes_is_read(tmp_path, before, after) -> None:
+    (tmp_path / "train.log").write_bytes(before + GOOD.encode() + b"RuntimeError: CUDA out of memory" + after)
+    (source,) = diagnose(tmp_path).sources
+    assert (source.status, source.kind) == ("read", "log")

@@ -27,8 +27,14 @@ def test_no_file_no_defaults(tmp_path) -> None:
     assert defaults(folder=tmp_path)["analyze"] == {}
 
 
-def test_a_wrong_file_is_named(tmp_path) -> None:
+@pytest.mark.parametrize("text", ["rules = [", "a = " + "[" * 5000, "a = " + "9" * 6000, "a = '\0'"])
+def test_a_wrong_file_is_named(tmp_path, text) -> None:
     file = tmp_path / "rca.toml"
-    file.write_text("rules = [")
+    file.write_text(text)
     with pytest.raises(UsageError, match=r"rca\.toml"):
         defaults(folder=tmp_path)
+
+
+def test_a_tool_that_is_no_table_gives_no_defaults(tmp_path) -> None:
+    (tmp_path / "pyproject.toml").write_text("tool = 5\n")
+    assert defaults(folder=tmp_path)["analyze"] == {}

@@ -36,9 +36,8 @@ class TextIngestor:
             return False
         if head.startswith(_WIDE):
             return True
-        if is_log_name(source.path) and not head.strip(b"\0"):
-            return True
-        return is_text(head)
+        # A crash of the machine, or a rotation under a running job, leaves NUL bytes before or after the text.
+        return is_text(head.strip(b"\0") if is_log_name(source.path) else head)
 
     def read(self, source: Source, context: IngestContext) -> Ingested:
         """Read a log. Raises UnreadableSource when the file cannot be opened."""
