@@ -23,6 +23,10 @@ _STEP = 1 << 20
 _IN_MEMORY = 64 << 20
 """Up to this size a file is read instead of mapped: a mapped file that shrinks while we read would kill the process."""
 
+_PACKED_AT_LEAST, _PACKED_RATIO = 1 << 30, 200
+"""Decompressed bytes that any source may have, and how many times its size a larger one may have: logs shrink 10 to 50
+times, so what unpacks to gigabytes of almost nothing is a bomb and would fill the disk."""
+
 _GZIP, _BZIP2, _XZ, _ZSTD = b"\x1f\x8b", b"BZh", b"\xfd7zXZ\x00", b"\x28\xb5\x2f\xfd"
 _WIDE = (
     (codecs.BOM_UTF32_LE, "utf-32-le"),
@@ -117,7 +121,13 @@ def _plain(file: IO[bytes], limits: Limits) -> Iterator[Content]:
 
 def _unpack(file: IO[bytes], spool: IO[bytes], limits: Limits) -> tuple[str, ...]:
     """Write the decompressed and transcoded bytes; return what was lost."""
-    pieces, problems = _pieces(file, limits.source_bytes, step=_STEP)
+    packed = file.seek(0, 2)
+    file.seek(0)
+    most = limits.source_bytes
+    if _codec(file.read(6)) is not None:
+        most = min(most, max(_PACKED_AT_LEAST, _PACKED_RATIO * packed))
+    file.seek(0)
+    pieces, problems = _pieces(file, most, step=_STEP)
     decoder: codecs.IncrementalDecoder | None = None
     total = 0
     for index, piece in enumerate(pieces):

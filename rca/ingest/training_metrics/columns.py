@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from array import array
+from typing import Protocol
 
 import numpy as np
+import numpy.typing as npt
 
 from rca.events import EventBuilder
 
@@ -16,6 +18,22 @@ Kind = tuple[str, str | None, str | None, int | None]
 """Name, unit, phase and rank of a point."""
 
 
+class Place(Protocol):
+    """Where and when the points of one line were printed."""
+
+    @property
+    def line(self) -> int:
+        """1-based."""
+
+    @property
+    def offset(self) -> int:
+        """Byte offset in the source."""
+
+    @property
+    def time(self) -> int | None:
+        """Microseconds since the epoch, UTC."""
+
+
 class MetricColumns:
     """Collects points cheaply and hands them to the event table at once."""
 
@@ -24,6 +42,8 @@ class MetricColumns:
         self._names: set[str] = set()
         self._codes = array("i")
         self._values = array("d")
+        self._places = array("i")
+        self._place: Place | None = None
         self._lines = array("q")
         self._offsets = array("q")
         self._times = array("q")
@@ -33,7 +53,7 @@ class MetricColumns:
     def __len__(self) -> int:
         return len(self._codes)
 
-    def add(self, kind: Kind, value: float, *, line: int, offset: int, time: int | None, step: int | None) -> None:
+    def add(self, kind: Kind, value: float, place: Place, step: int | None) -> None:
         """Add one point."""
         if len(self._codes) >= _MOST:
             self.dropped += 1
@@ -42,11 +62,14 @@ class MetricColumns:
         if code is None:
             code = self._kinds[kind] = len(self._kinds)
             self._names.add(kind[0])
+        if place is not self._place:
+            self._place = place
+            self._lines.append(place.line)
+            self._offsets.append(place.offset)
+            self._times.append(_NONE if place.time is None else place.time)
         self._codes.append(code)
         self._values.append(value)
-        self._lines.append(line)
-        self._offsets.append(offset)
-        self._times.append(_NONE if time is None else time)
+        self._places.append(len(self._lines) - 1)
         self._steps.append(_NONE if step is None or abs(step) >= -_NONE else step)
 
     def has(self, name: str) -> bool:
@@ -67,6 +90,7 @@ class MetricColumns:
         if not count:
             return
         codes = np.frombuffer(self._codes, dtype=np.int32)
+        places = np.frombuffer(self._places, dtype=np.int32)
         kinds = list(self._kinds)
         names, units, phases = (np.array([kind[part] for kind in kinds], dtype=object)[codes] for part in range(3))
         ranks = np.array([rank if kind[3] is None else kind[3] for kind in kinds], dtype=object)[codes]
@@ -75,18 +99,17 @@ class MetricColumns:
             kind="metric",
             name=names,
             value=np.frombuffer(self._values, dtype=np.float64),
-            line=np.frombuffer(self._lines, dtype=np.int64),
-            offset=np.frombuffer(self._offsets, dtype=np.int64),
-            time=_nullable(self._times),
-            step=_nullable(self._steps),
+            line=np.frombuffer(self._lines, dtype=np.int64)[places],
+            offset=np.frombuffer(self._offsets, dtype=np.int64)[places],
+            time=_nullable(np.frombuffer(self._times, dtype=np.int64)[places]),
+            step=_nullable(np.frombuffer(self._steps, dtype=np.int64)),
             rank=ranks,
             unit=units,
             phase=phases,
         )
 
 
-def _nullable(column: array[int]) -> object:
+def _nullable(values: npt.NDArray[np.int64]) -> object:
     import pyarrow as pa
 
-    values = np.frombuffer(column, dtype=np.int64)
     return pa.array(values, mask=values == _NONE)

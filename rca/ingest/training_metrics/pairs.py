@@ -105,6 +105,8 @@ _NOT_METRICS = frozenset(
 )
 """Words in front of a number that count, place or join, and measure nothing."""
 _STEP_TIME_KEYS = frozenset({"time", "iter time", "iter_time", "elapsed time per iteration", "step time", "step_avg"})
+_PEAKS = frozenset({"peak", "max", "used"})
+"""Words that mean device memory when a size follows: `mem peak=26.5 GiB`."""
 _KNOWN = frozenset(METRIC_NAMES)
 _FAMILY = re.compile(
     r"loss|acc(?:uracy)?\b|_acc|top\d|ppl|perplex|reward|\bkl\b|iou|dice|\bf1|bleu|\bwer\b|\bcer\b|\bmae\b|mse|auc|entropy|nll|throughput"
@@ -226,6 +228,8 @@ def _name(key: str) -> str | None:
 @lru_cache(maxsize=4096)
 def _reading(name: str, key: str, unit: str) -> Reading:
     """How a number is read: times in seconds, memory in GiB."""
+    if unit in _GIB and name in _PEAKS:
+        name = "memory_allocated"
     known = name in _KNOWN or _FAMILY.search(name) is not None
     if name in {"step_time", "data_time"}:
         stated = unit or ("ms" if re.search(r"(?:\(|_|\b)ms\)?$", key) else "")

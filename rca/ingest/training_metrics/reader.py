@@ -19,9 +19,9 @@ from rca.ingest.training_metrics.serving import serving
 from rca.ingest.training_metrics.step_counter import StepCounter
 
 TRIGGERS = (
-    r"(?i)(?:loss|\bsteps?|iter(?:ation)?s?|epoch|\bep|\btrl|\btel|\bs|ppl|updates?|"
+    r"(?i)(?:loss|\bsteps?|iter(?:ation)?s?|epoch|\bep|\btrl|\btel|ppl|updates?|"
     r"batch)[\w()]{0,12}['\"]?[ \t:=#|\[(]{0,16}['\"(\[]{0,2}"
-    r"(?:(?:np\.)?float\d\d\()?[-+]?(?:\d|nan|inf)",
+    r"(?:(?:np\.)?float\d\d\()?[-+]?(?:\d|nan\b|inf(?:inity)?\b)",
     r"\d%(?: Completed)? ?\|",
     r"(?i)\d[ =:>]{0,3}\[?[ \d/]{0,12}\]? ?\|?loss",
     r"(?i)(?:reducing|reduce)\b.{0,40}loss scale|loss scale: [0-9.]+, (?:reducing|but)",
@@ -289,11 +289,4 @@ class MetricReader:
     def _add(
         self, segment: Segment, name: str, value: float, unit: str | None, step: int | None, *, phase: str
     ) -> None:
-        self.columns.add(
-            (name, unit, phase, segment.rank),
-            value,
-            line=segment.line,
-            offset=segment.offset,
-            time=segment.time,
-            step=step,
-        )
+        self.columns.add((name, unit, phase, segment.rank), value, segment, step)

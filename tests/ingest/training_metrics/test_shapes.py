@@ -272,7 +272,7 @@ SHAPES: list[tuple[str, str, Mapping[str, Sequence[Point]]]] = [
     ),
     (
         "batches of one accumulated step",
-        "micro 1/32 loss 1.5 mem 26.5 GiB\nmicro 2/32 loss 1.4 mem 27.5 GiB\n",
+        "micro 1/32 loss 1.5 mem peak=26.5 GiB\nmicro 2/32 loss 1.4 mem peak=27.5 GiB\n",
         {"loss": [(None, 1.5), (None, 1.4)], "memory_allocated": [(None, 26.5), (None, 27.5)]},
     ),
     (
