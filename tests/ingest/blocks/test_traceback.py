@@ -76,7 +76,7 @@ def test_interleaved_ranks_keep_apart(read: Callable) -> None:
 
 def test_two_untagged_processes_do_not_spoil_each_other(read: Callable) -> None:
     lines = PLAIN.splitlines()
-    text = "\n".join([*lines[:3], "Using cache found in /root/.cache", *lines[3:]]) + "\n"
+    text = "\n".join([*lines[:3], "Using cache found in /home/user/.cache", *lines[3:]]) + "\n"
     (event,) = raised(read("run.log", text))
     assert (event.name, len(event.attr("frames"))) == ("RuntimeError", 2)
 
