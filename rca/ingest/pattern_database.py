@@ -5,22 +5,29 @@ from __future__ import annotations
 import hashlib
 import os
 import platform
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
+PREPARATION = 2
+"""Number of the way in which patterns are prepared; a new one leaves stored databases aside."""
 
-def compiled(patterns: Sequence[str], usable: Sequence[int]) -> tuple[Any, list[int]]:
-    """Return the Hyperscan database and the indexes of the patterns it cannot express."""
+Prepare = Callable[[Sequence[str]], tuple[list[str], list[int]]]
 
-    key = hashlib.sha256(
-        repr((patterns, usable, version("hyperscan"), platform.machine(), platform.processor())).encode()
-    )
+
+def compiled(written: Sequence[str], prepare: Prepare) -> tuple[Any, list[int]]:
+    """Return the Hyperscan database of patterns and the indexes of those it cannot express.
+
+    `prepare` gives the patterns as they are searched and the indexes of those to search; not called when stored.
+    """
+    made_of = (written, PREPARATION, version("hyperscan"), platform.machine(), platform.processor())
+    key = hashlib.sha256(repr(made_of).encode())
     cache = _cache_file(f"lines-{key.hexdigest()[:32]}.hsdb")
-    stored = _load(cache, len(patterns))
+    stored = _load(cache, len(written))
     if stored is not None:
         return stored
+    patterns, usable = prepare(written)
     # Bytes above 127 are searched as they stand, so a class or a repetition of such a letter needs RE2.
     accepted = [index for index in usable if patterns[index].isascii()]
     database = _database(patterns, accepted)

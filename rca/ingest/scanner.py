@@ -50,13 +50,16 @@ def scanner_for(patterns: Sequence[str]) -> Scanner:
 
     Patterns are RE2 syntax. Anchors are dropped, because a line still carries its prefix here.
     """
-    loose = [loosen(pattern) for pattern in patterns]
-    # What matches nothing at all would match everywhere.
-    usable = [index for index, pattern in enumerate(loose) if re2.search(pattern, "") is None]
     try:
-        return _HyperscanScanner(loose, usable)
+        return _HyperscanScanner(patterns)
     except ImportError:
-        return _SetScanner(loose, usable)
+        return _SetScanner(*prepared(patterns))
+
+
+def prepared(patterns: Sequence[str]) -> tuple[list[str], list[int]]:
+    """Return the loosened patterns and the indexes of those to search; what matches nothing would match everywhere."""
+    loose = [loosen(pattern) for pattern in patterns]
+    return loose, [index for index, pattern in enumerate(loose) if re2.search(pattern, "") is None]
 
 
 def loosen(pattern: str) -> str:
@@ -101,12 +104,13 @@ def loosen(pattern: str) -> str:
 class _HyperscanScanner:
     """Hyperscan over whole buffers; patterns that it cannot express are searched for line by line with RE2."""
 
-    def __init__(self, patterns: Sequence[str], usable: Sequence[int]) -> None:
+    def __init__(self, patterns: Sequence[str]) -> None:
         import hyperscan
 
         self._terminated = hyperscan.ScanTerminated
-        self._database, others = compiled(patterns, usable)
-        self._others = _SetScanner(patterns, others) if others else None
+        self._database, others = compiled(patterns, prepared)
+        left = {index: loosen(patterns[index]) for index in others}
+        self._others = _SetScanner(left, others) if others else None
 
     def hits(self, buffer: bytes, counted: Mapping[int, Tally]) -> Iterator[Hit]:
         found = self._batch(buffer, counted)
@@ -172,7 +176,7 @@ class _HyperscanScanner:
 class _SetScanner:
     """One RE2 set, asked line by line."""
 
-    def __init__(self, patterns: Sequence[str], usable: Sequence[int]) -> None:
+    def __init__(self, patterns: Sequence[str] | Mapping[int, str], usable: Sequence[int]) -> None:
         self._set = re2.Set.SearchSet(_options())
         self._indexes = tuple(usable)
         for index in usable:
