@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import sys
 import traceback
@@ -17,10 +18,12 @@ from rca.errors import RcaError, UsageError
 
 if TYPE_CHECKING:
     from rca.diagnosis import Diagnosis
+    from rca.events import EventTable
     from rca.report.colour import ColourChoice
 
 _SETTINGS = {"help_option_names": ["-h", "--help"], "max_content_width": 96, "auto_envvar_prefix": "RCA"}
 _OUR_MARKS = (b'name="generator" content="rca', b'"rca_version"', b"<!-- rca report -->", b"rca explain ")
+_NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 _FORMATS = ("html", "json", "md", "text")
 _RULES = click.option(
     "--rules", type=click.Path(path_type=Path), multiple=True, metavar="DIR", help="Further rule folders; repeatable."
@@ -91,7 +94,7 @@ def analyze(run_dir: Path, **options: Any) -> None:
             progress=tell,
         )
     if options["save_events"] is not None:
-        analysis.events.write_parquet(options["save_events"])
+        _save(analysis.events, options["save_events"])
     diagnosis = analysis.diagnosis
     if options["as_json"] or options["output"] == "-":
         only = "json" if options["as_json"] else _single(wanted)
@@ -291,15 +294,26 @@ def _run(call: Callable[[], Any]) -> int:
     except BrokenPipeError:
         sys.stdout = open(os.devnull, "w")  # noqa: SIM115 - replaces the closed pipe until the process ends
         return 0
+    except OSError as error:
+        if error.errno not in _NO_ROOM:
+            return _internal_error()
+        # What is still buffered would fail again, with a stack trace, when the process ends.
+        sys.stdout = open(os.devnull, "w")  # noqa: SIM115
+        click.echo(f"rca: cannot write the output: {error.strerror}; make room or choose another place", err=True)
+        return 2
     except Exception:
-        log = Path("rca-crash.log")
-        try:
-            log.write_text(traceback.format_exc(), encoding="utf-8")
-            click.echo(f"rca: internal error; the traceback is in {log}. Please report it with that file.", err=True)
-        except OSError:
-            traceback.print_exc()
-        return 4
+        return _internal_error()
     return result if isinstance(result, int) else 0
+
+
+def _internal_error() -> int:
+    log = Path("rca-crash.log")
+    try:
+        log.write_text(traceback.format_exc(), encoding="utf-8")
+        click.echo(f"rca: internal error; the traceback is in {log}. Please report it with that file.", err=True)
+    except OSError:
+        traceback.print_exc()
+    return 4
 
 
 def _seconds(text: str) -> float:
@@ -339,7 +353,20 @@ def _replace(file: Path, text: str, *, force: bool) -> None:
         file.parent.mkdir(parents=True, exist_ok=True)
         file.write_text(text, encoding="utf-8")
     except OSError as error:
-        raise UsageError(f"cannot write {file}: {error.strerror}; choose another --output") from error
+        raise UsageError(f"cannot write {file}: {_reason(error)}; choose another --output") from error
+
+
+def _save(events: EventTable, file: Path) -> None:
+    try:
+        events.write_parquet(file)
+    except OSError as error:
+        raise UsageError(f"cannot write {file}: {_reason(error)}; choose another file for --save-events") from error
+
+
+def _reason(error: OSError) -> str:
+    if isinstance(error, (FileExistsError, NotADirectoryError)):
+        return "a file stands where a folder is needed"
+    return error.strerror or str(error)
 
 
 def _is_ours(file: Path) -> bool:

@@ -73,6 +73,8 @@ def test_a_saved_report_is_rendered_again_from_json_and_from_html(reports, tmp_p
         (["analyze", "logs", "--rules", "absent"], 2),
         (["analyze", "logs", "--experiments", "none", "-f", "json", "--fail-on", "any"], 1),
         (["analyze", "logs", "--experiments", "none", "-f", "json", "--fail-on", "memory.leak"], 0),
+        (["analyze", "logs", "--experiments", "none", "-o", "logs/a.log"], 2),
+        (["analyze", "logs", "--experiments", "none", "--json", "--save-events", "no/such/events.parquet"], 2),
         (["analyze", "--no-such-option"], 2),
         (["explain", "no.such_cause"], 2),
         (["eval", "empty"], 2),

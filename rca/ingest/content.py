@@ -173,10 +173,10 @@ def _pieces(file: IO[bytes], most: int, *, step: int) -> tuple[Iterator[bytes], 
 def _bounded(pieces: Iterator[bytes], most: int, problems: list[str]) -> Iterator[bytes]:
     left = most
     for piece in pieces:
-        if len(piece) >= left:
-            yield piece[:left]
-            if len(piece) > left:
-                problems.append(f"Only the first {most:,} decompressed bytes were read.")
+        if len(piece) > left:
+            if left:
+                yield piece[:left]
+            problems.append(f"Only the first {most:,} decompressed bytes were read.")
             return
         left -= len(piece)
         yield piece

@@ -76,7 +76,7 @@ def read_yaml(file: Path) -> Any:
     except yaml.MarkedYAMLError as error:
         line = error.problem_mark.line + 1 if error.problem_mark else None
         raise KnowledgeError(f"not valid YAML: {error.problem}", file=file, line=line) from error
-    except (OSError, UnicodeDecodeError) as error:
+    except (OSError, ValueError, RecursionError, yaml.YAMLError) as error:  # dates of month 13 are a ValueError
         raise KnowledgeError(f"cannot be read: {error}", file=file) from error
 
 
@@ -179,7 +179,7 @@ class _Draft:
 
 def _add_folder(knowledge: Knowledge, folder: Path) -> Knowledge:
     draft = _Draft(knowledge)
-    for file in sorted(folder.rglob("*.yaml")):
+    for file in sorted(file for file in folder.rglob("*.yaml") if file.is_file()):
         if file.name.endswith(".cases.yaml") or file.is_symlink():
             continue
         data = read_yaml(file)

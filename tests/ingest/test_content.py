@@ -112,3 +112,17 @@ def test_any_bytes_are_read_or_refused(tmp_path: Path, start: bytes, rest: bytes
         assert isinstance(data, bytes)
         assert all(item.endswith(".") for item in warnings)
         assert len(read_head(found)) <= HEAD_BYTES
+
+
+@pytest.mark.parametrize("pack", [gzip.compress, bz2.compress, lzma.compress, zstd])
+def test_a_cut_is_said_wherever_the_pieces_end(tmp_path: Path, pack) -> None:
+    packed = source(tmp_path, pack(b"x" * (1 << 18)))
+    assert whole(packed, Limits(source_bytes=1 << 17))[1] == ("Only the first 131,072 decompressed bytes were read.",)
+    assert whole(packed, Limits(source_bytes=1 << 18))[1] == ()
+
+
+def test_what_unpacks_to_almost_nothing_is_cut_earlier(tmp_path: Path, monkeypatch) -> None:
+    monkeypatch.setattr(module, "_PACKED_AT_LEAST", 1 << 20)
+    data, warnings = whole(source(tmp_path, gzip.compress(bytes(1 << 22))))
+    assert len(data) == 1 << 20
+    assert "first 1,048,576" in warnings[0]

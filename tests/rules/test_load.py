@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import pytest
@@ -102,3 +103,16 @@ def test_the_built_in_knowledge_loads() -> None:
     assert len(knowledge.causes) >= 40
     assert len(knowledge.signatures) >= 120
     assert knowledge.notes == ()
+
+
+@pytest.mark.parametrize("text", ["a: 2026-99-99\n", "a: 1" + "0" * 6000 + "\n", "a: \x01\n", "[" * 20_000])
+def test_whatever_a_rule_file_holds_it_is_named(tmp_path, text) -> None:
+    write(tmp_path, text)
+    with pytest.raises(KnowledgeError, match=r"\.yaml"):
+        load([tmp_path], builtin=False)
+
+
+def test_a_pipe_among_the_rules_is_not_opened(tmp_path) -> None:
+    write(tmp_path, CAUSE)
+    os.mkfifo(tmp_path / "pipe.yaml")
+    assert list(load([tmp_path], builtin=False).causes) == ["acme.lease_expired"]
