@@ -5,14 +5,17 @@ from __future__ import annotations
 import difflib
 import hashlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from importlib.metadata import entry_points
 from pathlib import Path
 from typing import Any, TypeVar
 
+import msgspec
 import yaml
 from pydantic import BaseModel, ValidationError
 
+from rca import cache
 from rca.errors import KnowledgeError
 from rca.rules.schema import Cause, Condition, ExperimentRule, Signature, SignatureFile, Taxonomy
 
@@ -179,10 +182,7 @@ class _Draft:
 
 def _add_folder(knowledge: Knowledge, folder: Path) -> Knowledge:
     draft = _Draft(knowledge)
-    for file in sorted(file for file in folder.rglob("*.yaml") if file.is_file()):
-        if file.name.endswith(".cases.yaml") or file.is_symlink():
-            continue
-        data = read_yaml(file)
+    for file, data in _documents(folder):
         shape = _shape(data, file)
         if shape is SignatureFile:
             for signature in validate(SignatureFile, data, file=file).signatures:
@@ -194,6 +194,33 @@ def _add_folder(knowledge: Knowledge, folder: Path) -> Knowledge:
         else:
             draft.put_cause(validate(Cause, _extension(data), file=file), file)
     return draft.freeze()
+
+
+def _documents(folder: Path) -> list[tuple[Path, Any]]:
+    """Parse the files of a folder; what the same files parsed to last time is taken from the cache."""
+    files = [
+        file
+        for file in sorted(folder.rglob("*.yaml"))
+        if not file.name.endswith(".cases.yaml") and not file.is_symlink() and file.is_file()
+    ]
+    try:
+        texts = [file.read_bytes() for file in files]
+    except OSError:
+        texts = []
+    name = f"knowledge-{hashlib.sha256(repr(texts).encode()).hexdigest()[:32]}.json"
+    stored = cache.read(name) if texts else None
+    if stored is not None:
+        return list(zip(files, msgspec.json.decode(stored), strict=True))
+    parsed = [read_yaml(file) for file in files]
+    if texts:
+        # Dates and the like have no place in a rule; where one stands, the file is parsed anew every time.
+        with suppress(TypeError):
+            cache.write(name, msgspec.json.encode(parsed, enc_hook=_refused))
+    return list(zip(files, parsed, strict=True))
+
+
+def _refused(value: Any) -> Any:
+    raise TypeError(f"{type(value).__name__} has no JSON form")
 
 
 def _shape(data: Any, file: Path) -> type[BaseModel]:
