@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import gc
 import os
 import sys
 import traceback
@@ -15,14 +16,13 @@ import click
 from rca import __version__
 from rca.config import defaults
 from rca.errors import RcaError, UsageError
+from rca.output import save_events, write_reports, write_text
 
 if TYPE_CHECKING:
     from rca.diagnosis import Diagnosis
-    from rca.events import EventTable
     from rca.report.colour import ColourChoice
 
 _SETTINGS = {"help_option_names": ["-h", "--help"], "max_content_width": 96, "auto_envvar_prefix": "RCA"}
-_OUR_MARKS = (b'name="generator" content="rca', b'"rca_version"', b"<!-- rca report -->", b"rca explain ")
 _NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 _FORMATS = ("html", "json", "md", "text")
 _RULES = click.option(
@@ -94,13 +94,13 @@ def analyze(run_dir: Path, **options: Any) -> None:
             progress=tell,
         )
     if options["save_events"] is not None:
-        _save(analysis.events, options["save_events"])
+        save_events(analysis.events, options["save_events"])
     diagnosis = analysis.diagnosis
     if options["as_json"] or options["output"] == "-":
         only = "json" if options["as_json"] else _single(wanted)
         click.echo(FORMATS[only].render(diagnosis), nl=False)
     else:
-        written = _write(diagnosis, Path(options["output"]), wanted, force=options["force"])
+        written = write_reports(diagnosis, Path(options["output"]), wanted, force=options["force"])
         _summary(diagnosis, written, options)
     _fail_on(diagnosis, options["fail_on"])
 
@@ -133,7 +133,7 @@ def report(saved: Path, form: str, output: str, force: bool) -> None:
     if output == "-":
         click.echo(text, nl=False)
     else:
-        _replace(Path(output), text, force=force)
+        write_text(Path(output), text, force=force)
 
 
 @cli.command("eval")
@@ -274,6 +274,7 @@ def lab_make(fault: str, out: Path, seed: int) -> None:
 
 def main(arguments: Sequence[str] | None = None) -> None:
     """Run the command line and exit with its code."""
+    gc.set_threshold(100_000, 50, 50)  # what start-up makes lives to the end; searching it takes a tenth of a short run
     sys.exit(_run(lambda: cli.main(arguments, prog_name="rca", standalone_mode=False)))
 
 
@@ -332,48 +333,6 @@ def _single(wanted: Sequence[str]) -> str:
     if len(wanted) != 1:
         raise UsageError("--output - prints one document; choose it with one --format")
     return wanted[0]
-
-
-def _write(diagnosis: Diagnosis, folder: Path, formats: Sequence[str], *, force: bool) -> list[Path]:
-    from rca.report.registry import FORMATS
-
-    name = diagnosis.run.name.replace("/", "-") or "run"
-    written = []
-    for form in dict.fromkeys(formats):
-        file = folder / f"{name}{FORMATS[form].suffix}"
-        _replace(file, FORMATS[form].render(diagnosis), force=force)
-        written.append(file)
-    return written
-
-
-def _replace(file: Path, text: str, *, force: bool) -> None:
-    try:
-        if file.exists() and not force and not _is_ours(file):
-            raise UsageError(f"{file} was not written by rca; choose another --output or pass --force")
-        file.parent.mkdir(parents=True, exist_ok=True)
-        file.write_text(text, encoding="utf-8")
-    except OSError as error:
-        raise UsageError(f"cannot write {file}: {_reason(error)}; choose another --output") from error
-
-
-def _save(events: EventTable, file: Path) -> None:
-    try:
-        events.write_parquet(file)
-    except OSError as error:
-        raise UsageError(f"cannot write {file}: {_reason(error)}; choose another file for --save-events") from error
-
-
-def _reason(error: OSError) -> str:
-    if isinstance(error, (FileExistsError, NotADirectoryError)):
-        return "a file stands where a folder is needed"
-    return error.strerror or str(error)
-
-
-def _is_ours(file: Path) -> bool:
-    """Whether a file carries a mark that only the reports of rca carry near their start."""
-    with file.open("rb") as stream:
-        head = stream.read(16384)
-    return any(mark in head for mark in _OUR_MARKS)
 
 
 def _summary(diagnosis: Diagnosis, written: Sequence[Path], options: dict[str, Any]) -> None:

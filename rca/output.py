@@ -1,0 +1,61 @@
+"""Files that the command line writes: reports, which may replace only what rca wrote, and the event table."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from rca.errors import UsageError
+
+if TYPE_CHECKING:
+    from rca.diagnosis import Diagnosis
+    from rca.events import EventTable
+
+_OUR_MARKS = (b'name="generator" content="rca', b'"rca_version"', b"<!-- rca report -->", b"rca explain ")
+_HEAD = 16_384
+
+
+def write_reports(diagnosis: Diagnosis, folder: Path, formats: Sequence[str], *, force: bool) -> list[Path]:
+    """Write the diagnosis in every format and return the files. Raises UsageError where one cannot be written."""
+    from rca.report.registry import FORMATS
+
+    name = diagnosis.run.name.replace("/", "-") or "run"
+    written = []
+    for form in dict.fromkeys(formats):
+        file = folder / f"{name}{FORMATS[form].suffix}"
+        write_text(file, FORMATS[form].render(diagnosis), force=force)
+        written.append(file)
+    return written
+
+
+def write_text(file: Path, text: str, *, force: bool) -> None:
+    """Write one file; another one than ours is replaced only by `force`. Raises UsageError."""
+    try:
+        if file.exists() and not force and not _is_ours(file):
+            raise UsageError(f"{file} was not written by rca; choose another --output or pass --force")
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text(text, encoding="utf-8")
+    except OSError as error:
+        raise UsageError(f"cannot write {file}: {_reason(error)}; choose another --output") from error
+
+
+def save_events(events: EventTable, file: Path) -> None:
+    """Write the event table as Parquet. Raises UsageError."""
+    try:
+        events.write_parquet(file)
+    except OSError as error:
+        raise UsageError(f"cannot write {file}: {_reason(error)}; choose another file for --save-events") from error
+
+
+def _reason(error: OSError) -> str:
+    if isinstance(error, (FileExistsError, NotADirectoryError)):
+        return "a file stands where a folder is needed"
+    return error.strerror or str(error)
+
+
+def _is_ours(file: Path) -> bool:
+    """Whether a file carries a mark that only the reports of rca carry near their start."""
+    with file.open("rb") as stream:
+        head = stream.read(_HEAD)
+    return any(mark in head for mark in _OUR_MARKS)
