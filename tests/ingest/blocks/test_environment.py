@@ -106,7 +106,10 @@ def test_a_pip_list_inside_a_log(read: Any) -> None:
 @pytest.mark.parametrize(
     ("text", "expected"),
     [
-        ("HOME=/home/ana\nNCCL_DEBUG=INFO\nWORLD_SIZE=8\n", {"home": "/home/ana", "nccl_debug": "INFO", "world_size": 8}),
+        (
+            "HOME=/home/ana\nNCCL_DEBUG=INFO\nWORLD_SIZE=8\n",
+            {"home": "/home/ana", "nccl_debug": "INFO", "world_size": 8},
+        ),
         ("running\nCUDA_VISIBLE_DEVICES=0,1\ndone\n", {"cuda_visible_devices": "0,1"}),
         ('declare -x HF_HOME="/data"\nexport TOKENIZERS_PARALLELISM=false\n',
          {"hf_home": "/data", "tokenizers_parallelism": "false"}),
