@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future, ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import contextmanager
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from rca.errors import UnreadableSource
 
@@ -26,18 +26,18 @@ def in_processes(
     UnreadableSource.
     """
     left = list(items)
-    with _pool(min(jobs, len(items))) as pool:
-        waiting = [pool.submit(read, item) for item in items]
+    with _pool(min(jobs, len(items)), read) as pool:
+        waiting: list[Future[_Result]] = [pool.submit(_read_here, item) for item in items]
         for item, future in zip(items, waiting, strict=True):
             if _died(future):
                 break
             left.pop(0)
             yield item, future.result
     while left:
-        with _pool(1) as pool:
+        with _pool(1, read) as pool:
             while left:
                 item = left.pop(0)
-                future = pool.submit(read, item)
+                future = pool.submit(_read_here, item)
                 if _died(future):
                     yield item, _lost
                     break
@@ -53,9 +53,10 @@ def _lost() -> _Result:  # type: ignore[type-var]  # it never returns
 
 
 @contextmanager
-def _pool(workers: int) -> Iterator[ProcessPoolExecutor]:
+def _pool(workers: int, read: Callable[[_Item], _Result]) -> Iterator[ProcessPoolExecutor]:
     others = set(multiprocessing.active_children())
-    pool = ProcessPoolExecutor(workers, mp_context=multiprocessing.get_context("spawn"), initializer=_quiet)
+    spawn = multiprocessing.get_context("spawn")
+    pool = ProcessPoolExecutor(workers, mp_context=spawn, initializer=_start, initargs=(read,))
     try:
         yield pool
     except BaseException:
@@ -66,6 +67,16 @@ def _pool(workers: int) -> Iterator[ProcessPoolExecutor]:
         pool.shutdown(cancel_futures=True)
 
 
-def _quiet() -> None:
-    """Leave Ctrl-C to the parent, which ends its workers."""
+_reader: Callable[[Any], Any]
+"""What this worker reads with: handed over once, since it carries all patterns."""
+
+
+def _start(read: Callable[[_Item], _Result]) -> None:
+    """Keep the reader, and leave Ctrl-C to the parent, which ends its workers."""
+    global _reader  # noqa: PLW0603 - the only way to hand a worker process something once
+    _reader = read
     signal.signal(signal.SIGINT, signal.SIG_IGN)
+
+
+def _read_here(item: Any) -> Any:
+    return _reader(item)
