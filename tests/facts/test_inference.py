@@ -6,15 +6,14 @@ from typing import Any
 import numpy as np
 import pytest
 
-RANDOM = np.random.default_rng(3)
-
 
 def rows(count: int = 40, *, growth: float, model: str = "a", noise: float = 0.03) -> list[dict[str, Any]]:
     """Requests whose time per token grows with the length: `growth` ms for every token in front."""
+    random = np.random.default_rng(3)
     found = []
     for _ in range(count):
-        prompt, new = int(RANDOM.integers(50, 1500)), int(RANDOM.integers(30, 400))
-        per_token = (20 + growth * (prompt + new / 2)) * (1 + noise * RANDOM.standard_normal())
+        prompt, new = int(random.integers(50, 1500)), int(random.integers(30, 400))
+        per_token = (20 + growth * (prompt + new / 2)) * (1 + noise * random.standard_normal())
         found.append({"model": model, "prompt_tokens": prompt, "new_tokens": new, "latency_s": per_token * new / 1000})
     return found
 

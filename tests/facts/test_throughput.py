@@ -7,8 +7,6 @@ from rca.facts.throughput import rhythm
 
 from .tables import Run, around, decay
 
-RANDOM = np.random.default_rng(3)
-
 
 def steady(count: int = 100, level: float = 0.5) -> np.ndarray:
     return around(level, count, noise=0.02, seed=4)
