@@ -38,3 +38,23 @@ def test_a_wrong_file_is_named(tmp_path, text) -> None:
 def test_a_tool_that_is_no_table_gives_no_defaults(tmp_path) -> None:
     (tmp_path / "pyproject.toml").write_text("tool = 5\n")
     assert defaults(folder=tmp_path)["analyze"] == {}
+
+
+def test_a_flag_wins_over_a_variable_and_a_variable_over_a_file(tmp_path, monkeypatch) -> None:
+    from click.testing import CliRunner
+
+    from rca.cli import _run, cli
+
+    (tmp_path / "rca.toml").write_text('budget = "from file"\n')
+    (tmp_path / "run").mkdir()
+    monkeypatch.chdir(tmp_path)
+
+    def named(*arguments: str) -> str:
+        with CliRunner().isolation() as streams:
+            _run(lambda: cli.main(["analyze", "run", *arguments], prog_name="rca", standalone_mode=False))
+            return streams[1].getvalue().decode()
+
+    assert "from file" in named()
+    monkeypatch.setenv("RCA_ANALYZE_BUDGET", "from variable")
+    assert "from variable" in named()
+    assert "from flag" in named("--budget", "from flag")

@@ -116,3 +116,14 @@ def test_a_pipe_among_the_rules_is_not_opened(tmp_path) -> None:
     write(tmp_path, CAUSE)
     os.mkfifo(tmp_path / "pipe.yaml")
     assert list(load([tmp_path], builtin=False).causes) == ["acme.lease_expired"]
+
+
+def test_an_installed_package_brings_rules_by_its_entry_point(tmp_path, monkeypatch) -> None:
+    write(tmp_path / "acme_rules", CAUSE)
+    (tmp_path / "acme_rules" / "__init__.py").write_text("")
+    about = tmp_path / "acme_rules-1.0.dist-info"
+    about.mkdir()
+    (about / "METADATA").write_text("Metadata-Version: 2.1\nName: acme-rules\nVersion: 1.0\n")
+    (about / "entry_points.txt").write_text("[rca.knowledge]\nacme = acme_rules\n")
+    monkeypatch.syspath_prepend(tmp_path)
+    assert "acme.lease_expired" in load(builtin=False).causes
