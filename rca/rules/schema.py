@@ -200,6 +200,8 @@ class Case(_Model):
     run: str | None = None
     """Folder beside the cases file."""
     why: str = ""
+    first: CauseId | None = None
+    """Of a silent case: the cause that must come first there, the rival that this cause is mistaken for."""
 
 
 class CaseFile(_Model):
@@ -213,6 +215,8 @@ class CaseFile(_Model):
         for case in self.silent:
             if not case.why:
                 raise ValueError("every case under `silent` needs `why:` (what makes it look like this cause)")
+        if any(case.first for case in self.fires):
+            raise ValueError("`first:` names the rival of a silent case; a case under `fires` has this cause first")
         return self
 
 

@@ -49,7 +49,7 @@ def run_cases(knowledge: Knowledge, causes: Sequence[Cause], judge: Judge) -> It
         for kind, group in (("fires", cases.fires), ("silent", cases.silent)):
             for number, case in enumerate(group, start=1):
                 order = _judged(case, file.parent, judge)
-                yield _result(cause, kind, case.name or f"{kind} {number}", order)
+                yield _result(cause, kind, case.name or f"{kind} {number}", order, rival=case.first)
 
 
 def _judged(case: Case, beside: Path, judge: Judge) -> Sequence[str]:
@@ -57,11 +57,12 @@ def _judged(case: Case, beside: Path, judge: Judge) -> Sequence[str]:
         return judge(beside / case.run if case.run else write_case(case, Path(folder) / "run"))
 
 
-def _result(cause: Cause, kind: str, name: str, order: Sequence[str]) -> CaseResult:
+def _result(cause: Cause, kind: str, name: str, order: Sequence[str], *, rival: str | None) -> CaseResult:
     first = order[0] if order else "nothing"
-    passed = (first == cause.id) is (kind == "fires")
+    passed = (first == cause.id) is (kind == "fires") and rival in {None, first}
     others = ", ".join(order[1:4])
-    why = f"first is {first}" + (f", then {others}" if others else "")
+    wanted = "" if rival in {None, first} else f" instead of {rival}"
+    why = f"first is {first}{wanted}" + (f", then {others}" if others else "")
     return CaseResult(cause.id, kind, name, passed=passed, why=why)
 
 
