@@ -15,7 +15,7 @@ from rca.facts.first_failure import NEAR_S, Chronology, Suspect, chronology, exc
 from rca.facts.interface import Fact, FactFunction, Facts
 from rca.facts.phase import phase_of
 from rca.facts.progress import progress
-from rca.facts.roles import owner, signal_number
+from rca.facts.roles import owner, short_name, signal_number
 
 CATALOGUE: Mapping[str, str] = {
     "failure.event": "signature id, exception type or process.exit of the event that began the failure",
@@ -37,7 +37,14 @@ CATALOGUE: Mapping[str, str] = {
     "failure.survived": "number of errors after which the run went on",
     "failure.signal": "number of the signal that killed the process that failed first",
     "failure.user_frame": "file:line of the innermost frame that is not in a library",
+    "failure.own_raise": "the program itself raised it: by raise or assert, or by a slip such as a missing key or name",
 }
+
+_SLIPS = frozenset(
+    "AssertionError AttributeError IndexError KeyError NameError NotImplementedError RecursionError SyntaxError "
+    "IndentationError TabError TypeError UnboundLocalError ZeroDivisionError".split()
+)
+"""Exceptions that Python raises for the statement at hand; most others come out of compiled code that was called."""
 
 
 def first(events: EventTable) -> Iterator[Fact]:
@@ -63,6 +70,9 @@ def first(events: EventTable) -> Iterator[Fact]:
             where = f"{frame['file']}:{frame.get('line')}"
             says = f"The innermost frame outside the libraries is {where} in {frame.get('function')}."
             yield from emit("failure.user_frame", where, says, events=[raised.event_id])
+        own = _own_raise(raised)
+        says = "The program's own statement failed." if own else "It came out of code that the program called."
+        yield from emit("failure.own_raise", own, says, events=[raised.event_id])
     kind = "exception" if raised is not None else "signal" if was_killed(event) else "message"
     yield from emit("failure.kind", kind, f"The failure shows as {kind} ({place}).", events=seen)
     yield from emit("failure.source", event.source, f"It stands in {place}.", events=seen)
@@ -79,6 +89,17 @@ def first(events: EventTable) -> Iterator[Fact]:
     if event.kind == "process" and event.value is not None:
         signal = signal_number(int(event.value))
         yield from emit("failure.signal", signal, f"The process was ended by signal {signal}.", events=seen)
+
+
+def _own_raise(raised: Event) -> bool | None:
+    """Say whether the innermost frame is the program's and its own statement went wrong; None without frames."""
+    frames = raised.attr("frames")
+    if not isinstance(frames, list) or not frames:
+        return None
+    if frames[-1] != raised.attr("user_frame"):
+        return False
+    raises = str(frames[-1].get("code") or "").startswith(("raise ", "raise(", "assert ", "assert("))
+    return raises or short_name(raised.name) in _SLIPS
 
 
 def failing_rank(events: EventTable) -> int | None:

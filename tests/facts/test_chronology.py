@@ -231,3 +231,23 @@ def test_failure_in_words_without_an_error() -> None:
     killed = observed(Run().exited(-9, signal="SIGKILL"))
     assert killed is not None
     assert killed.what == "The process was ended by SIGKILL"  # type: ignore[attr-defined]
+
+
+@pytest.mark.parametrize(
+    ("frames", "raised", "own"),
+    [
+        ([("/job/train.py", "state = found['best']")], "KeyError", True),
+        ([("/job/train.py", "raise ValueError(name)")], "ValueError", True),
+        ([("/job/train.py", "out = torch.stack(batch)")], "RuntimeError", False),
+        ([("/job/train.py", "main()"), ("/v/lib/python3.11/site-packages/a/b.py", "raise ValueError(x)")], "ValueError", False),
+    ],
+)  # fmt: skip
+def test_a_slip_of_the_program_is_told_from_what_a_library_raised(
+    frames: list[tuple[str, str]], raised: str, own: bool
+) -> None:
+    stack = [{"file": file, "line": 3, "function": "f", "code": code} for file, code in frames]
+    mine = [frame for frame in stack if "site-packages" not in frame["file"]]
+    run = Run()
+    attrs = {"frames": stack, "user_frame": mine[-1], "type": raised, "message": "x"}
+    run.source("train.log").add(kind="exception", name=raised, text="x", line=9, severity="error", attrs=attrs)
+    assert run.values()["failure.own_raise"] is own
