@@ -244,6 +244,10 @@ class EventTable:
         return self._rows(self.table.filter(mask))
 
     @cached_property
+    def _by_id(self) -> Mapping[int, Event]:
+        return {event.event_id: event for event in self.events}
+
+    @cached_property
     def _by_name(self) -> Mapping[str, tuple[Event, ...]]:
         found: dict[str, list[Event]] = {}
         for event in self.events:
@@ -261,7 +265,8 @@ class EventTable:
 
     def get(self, event_id: int) -> Event:
         """Return one event by its id."""
-        return self._rows(self.table.slice(event_id, 1))[0]
+        known = self._by_id.get(event_id)
+        return known if known is not None else self._rows(self.table.slice(event_id, 1))[0]
 
     def config(self, key: str) -> Event | None:
         """Return the last setting of a configuration key (canonical name), or None."""

@@ -18,7 +18,7 @@ from rca.collect.overview import overview
 from rca.collect.series import curves
 from rca.collect.settings import settings
 from rca.collect.timeline import timeline
-from rca.collect.verdict import environment_findings, missing, verdict
+from rca.collect.verdict import environment_findings, missing, outcome, verdict
 from rca.diagnosis import Diagnosis, Hypothesis, SourceRecord
 from rca.errors import NothingReadable, UsageError
 from rca.events import EventTable
@@ -135,12 +135,7 @@ def examine(run_dir: Path, knowledge: Knowledge, *, options: Options, progress: 
         facts = extract_facts(events, notes)
     with notes.timed("rank"):
         tell("rank", 0, 1)
-        ranking = rank(
-            knowledge.causes.values(),
-            View(events=events, facts=facts),
-            signatures=knowledge.signatures,
-            calibration=calibration(),
-        )
+        ranking = _ranking(View(events=events, facts=facts), knowledge)
         found = collect_hypotheses(
             ranking.candidates, events, facts, context=partial(lines_around, reading.sources), meanings=CATALOGUE
         )
@@ -167,9 +162,30 @@ def examine(run_dir: Path, knowledge: Knowledge, *, options: Options, progress: 
 
 def judge(run_dir: Path, knowledge: Knowledge) -> tuple[str, ...]:
     """Return the verdict and then the causes by falling probability, by rules only."""
-    diagnosis = examine(run_dir, knowledge, options=Options(experiments="none", redact="none", strict=True)).diagnosis
-    others = [item.cause for item in diagnosis.hypotheses if item.cause != diagnosis.verdict.cause]
-    return (diagnosis.verdict.cause, *others)
+    return order(observe(run_dir, knowledge), knowledge)
+
+
+def observe(run_dir: Path, knowledge: Knowledge) -> View:
+    """Return what a run shows, to which causes are put; what a plug-in raises is raised."""
+    notes = _Notes(strict=True)
+    events = _read(run_dir, knowledge, Options(), notes, _silent).events
+    return View(events=events, facts=extract_facts(events, notes))
+
+
+def order(view: View, knowledge: Knowledge) -> tuple[str, ...]:
+    """Return the verdict and then the causes by falling probability, for a run that was observed before."""
+    ranking = _ranking(view, knowledge)
+    causes = [item for item in ranking.candidates if item.cause.id != NONE]
+    leading = max((item.probability for item in causes), default=0.0)
+    healthy = sum(item.probability for item in ranking.candidates if item.cause.id == NONE)
+    named = outcome(leading, unknown=ranking.unknown, healthy=healthy if NONE in knowledge.causes else 0.0)
+    others = [item.cause.id for item in causes]
+    return tuple(others) if named is None else (named, *others)
+
+
+def _ranking(view: View, knowledge: Knowledge) -> Ranking:
+    causes = knowledge.causes.values()
+    return rank(causes, view, signatures=knowledge.signatures, calibration=calibration())
 
 
 def extract_facts(events: EventTable, notes: _Notes) -> Mapping[str, Fact]:

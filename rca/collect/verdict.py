@@ -19,6 +19,13 @@ def in_words(probability: float) -> str:
     return next((words for bound, words in _WORDS if probability >= bound), "possible")
 
 
+def outcome(leading: float, *, unknown: float, healthy: float) -> str | None:
+    """Return `none` or `unknown` where that is the answer, or None where the leading cause is to be named."""
+    if healthy > max(leading, unknown):
+        return NONE
+    return UNKNOWN if unknown >= leading or leading < WEAK else None
+
+
 def verdict(
     hypotheses: Sequence[Hypothesis],
     *,
@@ -30,7 +37,8 @@ def verdict(
     """Return the answer; `unknown` and `healthy` are the probabilities of these two outcomes."""
     best = max(hypotheses, key=lambda item: item.probability, default=None)
     leading = best.probability if best is not None else 0.0
-    if healthy_cause is not None and healthy > max(leading, unknown):
+    named = outcome(leading, unknown=unknown, healthy=healthy if healthy_cause is not None else 0.0)
+    if healthy_cause is not None and named == NONE:
         return Verdict(
             cause=NONE,
             title=healthy_cause.title,
@@ -39,7 +47,7 @@ def verdict(
             words=in_words(healthy),
             status="none",
         )
-    if best is None or unknown >= leading or leading < WEAK:
+    if best is None or named == UNKNOWN:
         what = f"{failure.what} was observed, but no" if failure is not None else "No"
         return Verdict(
             cause=UNKNOWN,

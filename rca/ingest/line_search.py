@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any, NamedTuple
 
 import re2
@@ -32,7 +33,7 @@ class LineSearch:
     """Patterns by their index: signatures first, then metrics, then the triggers of blocks."""
 
     scanner: Scanner
-    signatures: Sequence[tuple[Signature, Any]]
+    signatures: Sequence[Signature]
     metrics: frozenset[int]
     triggers: Mapping[int, Trigger]
 
@@ -40,6 +41,10 @@ class LineSearch:
     def count(self) -> int:
         """Number of signatures: patterns below it are theirs."""
         return len(self.signatures)
+
+    def pattern(self, index: int) -> Any:
+        """Return the compiled pattern of a signature; few of hundreds are ever asked for, so not before."""
+        return _pattern(self.signatures[index].pattern)
 
 
 _known: dict[tuple[int, ...], tuple[LineSearch, tuple[object, ...]]] = {}
@@ -73,7 +78,12 @@ def _compiled(
             patterns.append(pattern)
     return LineSearch(
         scanner=scanner_for(patterns),
-        signatures=[(signature, re2.compile(signature.pattern)) for signature in signatures],
+        signatures=tuple(signatures),
         metrics=metrics,
         triggers=triggers,
     )
+
+
+@lru_cache(maxsize=4096)
+def _pattern(text: str) -> Any:
+    return re2.compile(text)

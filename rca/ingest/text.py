@@ -137,7 +137,7 @@ class _Reading:
                 return
 
     def _signature(self, index: int, text: str, prefix: Prefix, line: int, offset: int) -> None:
-        signature, pattern = self._engine.signatures[index]
+        signature, pattern = self._engine.signatures[index], self._engine.pattern(index)
         repeats = self._repeats.get(index)
         if repeats is None:
             repeats = self._repeats[index] = Repeats(self._limits.repeats_per_signature)

@@ -7,6 +7,7 @@ import hashlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from importlib.metadata import entry_points
 from pathlib import Path
 from typing import Any, TypeVar
@@ -37,9 +38,9 @@ class Knowledge:
     notes: tuple[str, ...] = ()
     """Overrides, extensions and disabled ids, one sentence each."""
 
-    @property
+    @cached_property
     def patterns(self) -> tuple[Signature, ...]:
-        """All signatures, and one for every inline `log:` pattern of a cause."""
+        """All signatures, and one for every inline `log:` pattern of a cause: the same objects every time."""
         inline = {signature.id: signature for cause in self.causes.values() for signature in _inline_signatures(cause)}
         return (*self.signatures.values(), *inline.values())
 
