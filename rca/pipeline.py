@@ -18,7 +18,7 @@ from rca.collect.overview import overview
 from rca.collect.series import curves
 from rca.collect.settings import settings
 from rca.collect.timeline import timeline
-from rca.collect.verdict import environment_findings, missing, outcome, verdict
+from rca.collect.verdict import environment_findings, missing, verdict
 from rca.diagnosis import Diagnosis, Hypothesis, SourceRecord
 from rca.errors import NothingReadable, UsageError
 from rca.events import EventTable
@@ -27,6 +27,7 @@ from rca.facts.interface import Fact, FactFunction
 from rca.facts.registry import ALL as FACT_FUNCTIONS
 from rca.facts.registry import CATALOGUE
 from rca.facts.trace import breakdowns
+from rca.hypotheses.decide import answer
 from rca.hypotheses.match import View
 from rca.hypotheses.score import NONE, Ranking, rank
 from rca.ingest.context import lines_around
@@ -73,10 +74,13 @@ class Reading:
 
 @dataclass(frozen=True)
 class Analysis:
-    """The diagnosis and the event table it came from."""
+    """The diagnosis and what it came from."""
 
     diagnosis: Diagnosis
     events: EventTable
+    ranking: Ranking
+    """What the rules alone say."""
+    view: View
 
 
 @dataclass
@@ -135,7 +139,8 @@ def examine(run_dir: Path, knowledge: Knowledge, *, options: Options, progress: 
         facts = extract_facts(events, notes)
     with notes.timed("rank"):
         tell("rank", 0, 1)
-        ranking = _ranking(View(events=events, facts=facts), knowledge)
+        view = View(events=events, facts=facts)
+        ranking = ranking_of(view, knowledge)
         found = collect_hypotheses(
             ranking.candidates, events, facts, context=partial(lines_around, reading.sources), meanings=CATALOGUE
         )
@@ -157,7 +162,8 @@ def examine(run_dir: Path, knowledge: Knowledge, *, options: Options, progress: 
         )
     with notes.timed("redact"):
         diagnosis = redact_diagnosis(diagnosis, mode=options.redact, hosts=diagnosis.run.hosts)
-    return Analysis(diagnosis=diagnosis.model_copy(update={"timings": dict(notes.timings)}), events=events)
+    diagnosis = diagnosis.model_copy(update={"timings": dict(notes.timings)})
+    return Analysis(diagnosis=diagnosis, events=events, ranking=ranking, view=view)
 
 
 def judge(run_dir: Path, knowledge: Knowledge) -> tuple[str, ...]:
@@ -174,16 +180,14 @@ def observe(run_dir: Path, knowledge: Knowledge) -> View:
 
 def order(view: View, knowledge: Knowledge) -> tuple[str, ...]:
     """Return the verdict and then the causes by falling probability, for a run that was observed before."""
-    ranking = _ranking(view, knowledge)
-    causes = [item for item in ranking.candidates if item.cause.id != NONE]
-    leading = max((item.probability for item in causes), default=0.0)
-    healthy = sum(item.probability for item in ranking.candidates if item.cause.id == NONE)
-    named = outcome(leading, unknown=ranking.unknown, healthy=healthy if NONE in knowledge.causes else 0.0)
-    others = [item.cause.id for item in causes]
-    return tuple(others) if named is None else (named, *others)
+    ranking = ranking_of(view, knowledge)
+    chosen, _ = answer(ranking)
+    others = [item.cause.id for item in ranking.candidates if item.cause.id not in {NONE, chosen}]
+    return (chosen, *others)
 
 
-def _ranking(view: View, knowledge: Knowledge) -> Ranking:
+def ranking_of(view: View, knowledge: Knowledge) -> Ranking:
+    """Put all causes to a run that was observed before."""
     causes = knowledge.causes.values()
     return rank(causes, view, signatures=knowledge.signatures, calibration=calibration())
 
@@ -300,7 +304,7 @@ def _diagnosis(
     listed = sum(item.probability for item in before)
     left = (1 - sum(item.probability for item in after.hypotheses)) / (1 - listed) if listed < 1 else 0.0
     healthy = sum(item.probability for item in ranking.candidates if item.cause.id == NONE)
-    answer = verdict(
+    chosen = verdict(
         after.hypotheses,
         unknown=ranking.unknown * left,
         healthy=healthy * left,
@@ -312,7 +316,7 @@ def _diagnosis(
         rca_version=rca.__version__,
         generated=dt.datetime.now(dt.timezone.utc).isoformat(timespec="seconds").replace("+00:00", "Z"),
         run=overview(_name(run_dir), run_dir, events, reading.records),
-        verdict=answer,
+        verdict=chosen,
         failure=observed,
         hypotheses=after.hypotheses,
         experiments=after.experiments,
@@ -321,10 +325,10 @@ def _diagnosis(
         breakdowns=notes.guarded("the step breakdown", lambda: breakdowns(events), ()),
         timeline=timeline(events, failure_event=first.events[0] if first is not None and first.events else None),
         settings=settings(events),
-        environment_findings=environment_findings(after.hypotheses, answer),
+        environment_findings=environment_findings(after.hypotheses, chosen),
         sources=reading.records,
         warnings=(*knowledge.notes, *notes.warnings),
-        missing=missing(after.hypotheses, answer),
+        missing=missing(after.hypotheses, chosen),
     )
 
 

@@ -5,11 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from rca.diagnosis import Failure, Hypothesis, Verdict
+from rca.hypotheses.decide import decide
 from rca.hypotheses.score import NONE, UNKNOWN
 from rca.rules.schema import Cause
 
-WEAK = 0.3
-"""A leading cause below this probability is not named: the verdict is `unknown`."""
 _SURROUNDINGS = frozenset({"environment", "hardware"})
 _WORDS = ((0.97, "almost certain"), (0.9, "very likely"), (0.7, "likely"), (0.5, "more likely than not"))
 
@@ -17,13 +16,6 @@ _WORDS = ((0.97, "almost certain"), (0.9, "very likely"), (0.7, "likely"), (0.5,
 def in_words(probability: float) -> str:
     """Return the probability as the words used in every format."""
     return next((words for bound, words in _WORDS if probability >= bound), "possible")
-
-
-def outcome(leading: float, *, unknown: float, healthy: float) -> str | None:
-    """Return `none` or `unknown` where that is the answer, or None where the leading cause is to be named."""
-    if healthy > max(leading, unknown):
-        return NONE
-    return UNKNOWN if unknown >= leading or leading < WEAK else None
 
 
 def verdict(
@@ -36,25 +28,24 @@ def verdict(
 ) -> Verdict:
     """Return the answer; `unknown` and `healthy` are the probabilities of these two outcomes."""
     best = max(hypotheses, key=lambda item: item.probability, default=None)
-    leading = best.probability if best is not None else 0.0
-    named = outcome(leading, unknown=unknown, healthy=healthy if healthy_cause is not None else 0.0)
-    if healthy_cause is not None and named == NONE:
+    kind, probability = decide(leading=best.probability if best is not None else 0.0, unknown=unknown, healthy=healthy)
+    if kind == NONE and healthy_cause is not None:
         return Verdict(
             cause=NONE,
             title=healthy_cause.title,
             sentence=healthy_cause.sentence,
-            probability=healthy,
-            words=in_words(healthy),
+            probability=probability,
+            words=in_words(probability),
             status="none",
         )
-    if best is None or named == UNKNOWN:
+    if kind or best is None:
         what = f"{failure.what} was observed, but no" if failure is not None else "No"
         return Verdict(
             cause=UNKNOWN,
             title="Unknown cause",
             sentence=f"{what} known cause explains this run well enough to be named.",
-            probability=max(unknown, 1 - leading if leading < WEAK else 0.0),
-            words=in_words(max(unknown, 1 - leading if leading < WEAK else 0.0)),
+            probability=probability,
+            words=in_words(probability),
             status="unknown",
             next_step=best.decide[0] if best is not None and best.decide else "",
         )

@@ -40,10 +40,10 @@ CATALOGUE: Mapping[str, str] = {
     "failure.own_raise": "the program itself raised it: by raise or assert, or by a slip such as a missing key or name",
 }
 
-_SLIPS = frozenset(
-    "AssertionError AttributeError IndexError KeyError NameError NotImplementedError RecursionError SyntaxError "
-    "IndentationError TabError TypeError UnboundLocalError ZeroDivisionError".split()
-)
+_SLIPS = frozenset({
+    "AssertionError", "AttributeError", "IndexError", "KeyError", "NameError", "NotImplementedError", "RecursionError",
+    "SyntaxError", "IndentationError", "TabError", "TypeError", "UnboundLocalError", "ZeroDivisionError",
+})  # fmt: skip
 """Exceptions that Python raises for the statement at hand; most others come out of compiled code that was called."""
 
 

@@ -239,7 +239,7 @@ def test_failure_in_words_without_an_error() -> None:
         ([("/job/train.py", "state = found['best']")], "KeyError", True),
         ([("/job/train.py", "raise ValueError(name)")], "ValueError", True),
         ([("/job/train.py", "out = torch.stack(batch)")], "RuntimeError", False),
-        ([("/job/train.py", "main()"), ("/v/lib/python3.11/site-packages/a/b.py", "raise ValueError(x)")], "ValueError", False),
+        ([("/job/train.py", "main()"), ("/v/site-packages/a/b.py", "raise ValueError(x)")], "ValueError", False),
     ],
 )  # fmt: skip
 def test_a_slip_of_the_program_is_told_from_what_a_library_raised(
