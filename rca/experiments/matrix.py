@@ -29,7 +29,8 @@ from rca.experiments.profile import OSCILLATES
 from rca.experiments.run import experimenter
 from rca.experiments.twin import DENSE, TwinConfig, reference_of
 from rca.experiments.workbench import Workbench
-from rca.rules.load import load, read_yaml
+from rca.rules.load import load
+from rca.rules.yaml_files import read_yaml
 
 RUN_SEED = 1000
 RUN_WIDTH = 128

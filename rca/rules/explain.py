@@ -1,14 +1,15 @@
-"""The knowledge base as text: one cause, a list of ids, the file behind an id."""
+"""One cause as text: what it is, what speaks for and against it, how to fix it."""
 
 from __future__ import annotations
 
-import difflib
 import textwrap
 from collections.abc import Iterable
 
 from rca.errors import UsageError
+from rca.rules.listing import no_such
 from rca.rules.load import Knowledge
-from rca.rules.schema import Cause, Condition, EvidenceRule
+from rca.rules.schema import Cause, EvidenceRule
+from rca.rules.words import MATURITIES, condition_words, strength
 
 _WIDTH = 80
 
@@ -16,52 +17,42 @@ _WIDTH = 80
 def explanation(knowledge: Knowledge, cause_id: str, *, color: bool = False) -> str:
     """Return what a cause is, what speaks for and against it, and its fixes. Raises UsageError for an unknown id."""
     cause = knowledge.causes.get(cause_id)
+    if cause is None and cause_id in knowledge.files:
+        raise UsageError(f"{cause_id!r} is no cause but part of the rules; see `rca rules show {cause_id}`")
     if cause is None:
-        raise UsageError(_no_such(cause_id, knowledge.causes))
+        raise UsageError(no_such(cause_id, knowledge.causes))
     bold, plain = ("\x1b[1m", "\x1b[0m") if color else ("", "")
     blocks = [
         f"{bold}{cause.id}{plain}  {cause.title}",
         _wrapped(cause.summary),
         _rules(f"{bold}Speaks for it{plain}", cause.evidence),
         _rules(f"{bold}Speaks against it{plain}", cause.contradicts),
+        _bullets(f"{bold}Explains, as its symptoms{plain}", cause.explains),
         _fixes(f"{bold}What to change{plain}", cause),
         _bullets(f"{bold}What would settle it{plain}", cause.decide),
         _bullets(f"{bold}Looks alike, is not{plain}", cause.falsepositives),
-        _bullets(f"{bold}Experiments{plain}", cause.experiments),
+        _bullets(f"{bold}Experiments{plain}", _experiments(cause, knowledge)),
         _bullets(f"{bold}References{plain}", (f"{item.title} {item.url}".strip() for item in cause.references)),
+        _wrapped(f"Maturity: {cause.maturity} ({MATURITIES[cause.maturity]}). Defined in {knowledge.files[cause.id]}"),
     ]
     return "\n\n".join(block for block in blocks if block)
 
 
-def listing(knowledge: Knowledge, prefix: str) -> str:
-    """Return ids and titles, one a line."""
-    rows = [
-        *((cause.id, "cause", cause.title) for cause in knowledge.causes.values()),
-        *((rule.id, "experiment", rule.title) for rule in knowledge.experiments.values()),
-        *((signature.id, "signature", signature.says) for signature in knowledge.signatures.values()),
-    ]
-    kept = sorted(row for row in rows if row[0].startswith(prefix))
-    if not kept:
-        raise UsageError(f"no cause, experiment or signature starts with {prefix!r}; try `rca rules list`")
-    return "\n".join(f"{name:<40} {kind:<11} {title}".rstrip() for name, kind, title in kept)
-
-
-def definition(knowledge: Knowledge, rule_id: str) -> str:
-    """Return the text of the file that defines an id. Raises UsageError for an unknown id."""
-    file = knowledge.files.get(rule_id)
-    if file is None:
-        raise UsageError(_no_such(rule_id, knowledge.files))
-    return f"# {file}\n{file.read_text(encoding='utf-8')}"
-
-
-def _no_such(name: str, known: Iterable[str]) -> str:
-    close = difflib.get_close_matches(name, list(known), n=3)
-    hint = f"did you mean {' or '.join(close)}?" if close else "`rca rules list` shows all"
-    return f"{name!r} is not known; {hint}"
+def _experiments(cause: Cause, knowledge: Knowledge) -> Iterable[str]:
+    for name in cause.experiments:
+        rule = knowledge.experiments.get(name)
+        yield name if rule is None else f"{name}: {rule.question}"
 
 
 def _wrapped(text: str, indent: str = "") -> str:
-    return textwrap.fill(" ".join(text.split()), width=_WIDTH, initial_indent=indent, subsequent_indent=indent)
+    return textwrap.fill(
+        " ".join(text.split()),
+        width=_WIDTH,
+        initial_indent=indent,
+        subsequent_indent=indent,
+        break_long_words=False,
+        break_on_hyphens=False,
+    )
 
 
 def _bullets(title: str, items: Iterable[str]) -> str:
@@ -73,12 +64,12 @@ def _bullets(title: str, items: Iterable[str]) -> str:
 
 
 def _rules(title: str, rules: Iterable[EvidenceRule]) -> str:
-    return _bullets(title, (f"{rule.says} ({rule.kind} {_subject(rule)}, {rule.weight:g} nats)" for rule in rules))
+    return _bullets(title, map(_rule, rules))
 
 
-def _subject(condition: Condition) -> str:
-    value = getattr(condition, condition.kind, None)
-    return value if isinstance(value, str) else ""
+def _rule(rule: EvidenceRule) -> str:
+    required = ", required" if rule.required else ""
+    return f"{rule.says} ({strength(rule.weight)}, {rule.weight:g} nats{required}: {condition_words(rule)})"
 
 
 def _fixes(title: str, cause: Cause) -> str:

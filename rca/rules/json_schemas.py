@@ -77,7 +77,8 @@ def _plain(shape: dict[str, Any]) -> dict[str, Any]:
     kept = {key: value for key, value in shape.items() if key != "title" and (key, value) != ("default", None)}
     choices = [item for item in kept.get("anyOf", ()) if item != {"type": "null"}]
     if len(choices) == 1:
-        return {key: value for key, value in kept.items() if key != "anyOf"} | choices[0]
+        kept.pop("anyOf")
+        return {**kept, **choices[0]}
     return kept | ({"anyOf": choices} if choices else {})
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import hashlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
@@ -10,18 +9,17 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from importlib.metadata import entry_points
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
 import msgspec
-import yaml
-from pydantic import BaseModel, ValidationError
+from pydantic import BaseModel
 
 from rca import cache
 from rca.errors import KnowledgeError
-from rca.rules.schema import Cause, Condition, ExperimentRule, Signature, SignatureFile, Taxonomy
+from rca.rules.patterns import patterns_of, refusal
+from rca.rules.schema import Calibration, Cause, Condition, ExperimentRule, Signature, SignatureFile, Taxonomy
+from rca.rules.yaml_files import Location, did_you_mean, line_of, read_yaml, validate
 
-_Model = TypeVar("_Model", bound=BaseModel)
-_Loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 ENTRY_POINT = "rca.knowledge"
 
 
@@ -35,8 +33,12 @@ class Knowledge:
     taxonomy: Mapping[str, str] = field(default_factory=dict)
     files: Mapping[str, Path] = field(default_factory=dict)
     """Id of a signature, cause or experiment -> the file that defines it."""
+    extensions: Mapping[str, tuple[Path, ...]] = field(default_factory=dict)
+    """Id of a cause -> the files that extend it."""
     notes: tuple[str, ...] = ()
     """Overrides, extensions and disabled ids, one sentence each."""
+    calibration: Calibration = field(default_factory=Calibration)
+    """How scores become probabilities: `calibration.json` of the last folder that has one."""
 
     @cached_property
     def patterns(self) -> tuple[Signature, ...]:
@@ -60,11 +62,12 @@ def load(folders: Sequence[Path] = (), *, disabled: Iterable[str] = (), builtin:
     Raises KnowledgeError where a file is wrong or a folder does not exist.
     """
     knowledge = Knowledge()
-    places = [*([builtin_folder()] if builtin else []), *_installed_folders(), *map(Path, folders)]
+    home = builtin_folder()
+    places = [*([home] if builtin else []), *_installed_folders(), *map(Path, folders)]
     for place in places:
         if not place.is_dir():
             raise KnowledgeError("this rules folder does not exist; check the path given to --rules", file=place)
-        knowledge = _add_folder(knowledge, place)
+        knowledge = _add_folder(knowledge, place, checked=place != home)
     return _without(knowledge, disabled)
 
 
@@ -73,33 +76,19 @@ def inline_id(pattern: str) -> str:
     return "inline.p" + hashlib.sha256(pattern.encode()).hexdigest()[:12]
 
 
-def read_yaml(file: Path) -> Any:
-    """Parse one YAML file. Raises KnowledgeError with the line of a syntax error."""
-    try:
-        return yaml.load(file.read_text(encoding="utf-8"), Loader=_Loader)
-    except yaml.MarkedYAMLError as error:
-        line = error.problem_mark.line + 1 if error.problem_mark else None
-        raise KnowledgeError(f"not valid YAML: {error.problem}", file=file, line=line) from error
-    except (OSError, ValueError, RecursionError, yaml.YAMLError) as error:  # dates of month 13 are a ValueError
-        raise KnowledgeError(f"cannot be read: {error}", file=file) from error
-
-
-def validate(model: type[_Model], data: Any, *, file: Path) -> _Model:
-    """Check parsed YAML against a model. Raises KnowledgeError that names the line, the key and a likely correction."""
-    if not isinstance(data, dict):
-        raise KnowledgeError(f"expected a mapping with the keys of a {model.__name__.lower()}", file=file, line=1)
-    try:
-        return model.model_validate(data)
-    except ValidationError as error:
-        first = error.errors(include_url=False)[0]
-        raise KnowledgeError(_sentence(first, model), file=file, line=_line_of(file, first["loc"])) from error
-
-
 def walk(condition: Condition) -> Iterator[Condition]:
     """Yield a condition and all conditions inside it."""
-    yield condition
-    for inner in (*(condition.all or ()), *(condition.any or ()), *((condition.not_,) if condition.not_ else ())):
-        yield from walk(inner)
+    return (inner for _, inner in located(condition))
+
+
+def located(condition: Condition, loc: Location = ()) -> Iterator[tuple[Location, Condition]]:
+    """Yield a condition and all conditions inside it, each with its keys in the file."""
+    yield loc, condition
+    for key in ("all", "any"):
+        for index, inner in enumerate(getattr(condition, key) or ()):
+            yield from located(inner, (*loc, key, index))
+    if condition.not_ is not None:
+        yield from located(condition.not_, (*loc, "not"))
 
 
 def conditions(cause: Cause) -> Iterator[Condition]:
@@ -146,7 +135,9 @@ class _Draft:
         self.experiments = dict(knowledge.experiments)
         self.taxonomy = dict(knowledge.taxonomy)
         self.files = dict(knowledge.files)
+        self.extensions = dict(knowledge.extensions)
         self.notes = list(knowledge.notes)
+        self.calibration = knowledge.calibration
 
     def put(self, target: dict[str, Any], value: Any, file: Path) -> None:
         """Define an id; a later file wins, and that is noted."""
@@ -162,11 +153,12 @@ class _Draft:
             return
         base = self.causes.get(cause.extends)
         if base is None:
-            hint = _did_you_mean(cause.extends, self.causes)
+            hint = did_you_mean(cause.extends, self.causes)
             raise KnowledgeError(f"extends {cause.extends!r}, which no loaded file defines{hint}", file=file)
         added = ("evidence", "contradicts", "explains", "experiments", "fixes", "references")
         both = {name: (*getattr(base, name), *getattr(cause, name)) for name in added}
         self.causes[base.id] = base.model_copy(update={**both, "fixes": (*cause.fixes, *base.fixes)})
+        self.extensions[base.id] = (*self.extensions.get(base.id, ()), file)
         self.notes.append(f"{base.id} is extended by {file}")
 
     def freeze(self) -> Knowledge:
@@ -177,24 +169,49 @@ class _Draft:
             experiments=self.experiments,
             taxonomy=self.taxonomy,
             files=self.files,
+            extensions=self.extensions,
             notes=tuple(self.notes),
+            calibration=self.calibration,
         )
 
 
-def _add_folder(knowledge: Knowledge, folder: Path) -> Knowledge:
+def _add_folder(knowledge: Knowledge, folder: Path, *, checked: bool) -> Knowledge:
+    """Add a folder. `checked` refuses patterns outside RE2; what comes with `rca` passed that test before."""
     draft = _Draft(knowledge)
     for file, data in _documents(folder):
         shape = _shape(data, file)
         if shape is SignatureFile:
-            for signature in validate(SignatureFile, data, file=file).signatures:
+            for index, signature in enumerate(validate(SignatureFile, data, file=file).signatures):
+                if checked:
+                    _refuse(signature.pattern, file, ("signatures", index, "pattern"))
                 draft.put(draft.signatures, signature, file)
         elif shape is ExperimentRule:
             draft.put(draft.experiments, validate(ExperimentRule, data, file=file), file)
         elif shape is Taxonomy:
             draft.taxonomy.update(validate(Taxonomy, data, file=file).causes)
         else:
-            draft.put_cause(validate(Cause, _extension(data), file=file), file)
+            cause = validate(Cause, _extension(data), file=file)
+            if checked:
+                _refuse_patterns(cause, file)
+            draft.put_cause(cause, file)
+    fitted = folder / "calibration.json"
+    if fitted.is_file():
+        draft.calibration = validate(Calibration, read_yaml(fitted), file=fitted)
     return draft.freeze()
+
+
+def _refuse_patterns(cause: Cause, file: Path) -> None:
+    for section in ("evidence", "contradicts"):
+        for index, rule in enumerate(getattr(cause, section)):
+            for loc, condition in located(rule, (section, index)):
+                for key, pattern in patterns_of(condition):
+                    _refuse(pattern, file, (*loc, key))
+
+
+def _refuse(pattern: str, file: Path, loc: Location) -> None:
+    reason = refusal(pattern)
+    if reason is not None:
+        raise KnowledgeError(reason, file=file, line=line_of(file, loc))
 
 
 def _documents(folder: Path) -> list[tuple[Path, Any]]:
@@ -251,7 +268,7 @@ def _without(knowledge: Knowledge, disabled: Iterable[str]) -> Knowledge:
     for name in disabled:
         if name not in known:
             raise KnowledgeError(
-                f"cannot disable {name!r}: no signature, cause or experiment has this id{_did_you_mean(name, known)}"
+                f"cannot disable {name!r}: no signature, cause or experiment has this id{did_you_mean(name, known)}"
             )
         off.add(name)
     if not off:
@@ -263,60 +280,3 @@ def _without(knowledge: Knowledge, disabled: Iterable[str]) -> Knowledge:
         experiments={key: item for key, item in knowledge.experiments.items() if key not in off},
         notes=(*knowledge.notes, *(f"{name} is disabled" for name in sorted(off))),
     )
-
-
-def _did_you_mean(name: str, known: Iterable[str]) -> str:
-    close = difflib.get_close_matches(name, list(known), n=1)
-    return f"; did you mean {close[0]!r}?" if close else ""
-
-
-def _sentence(error: Any, model: type[BaseModel]) -> str:
-    """Turn one pydantic error into a sentence for the author of the file."""
-    place = ".".join(str(part) for part in error["loc"])
-    key = str(error["loc"][-1]) if error["loc"] else ""
-    if error["type"] == "missing":
-        return f"{place}: the key {key!r} is missing; add it"
-    if error["type"] == "extra_forbidden":
-        return f"{place}: unknown key {key!r}{_did_you_mean(key, _field_names(model))}"
-    return f"{place}: {error['msg'].removeprefix('Value error, ')}"
-
-
-def _field_names(model: type[BaseModel]) -> set[str]:
-    names: set[str] = set()
-    seen: set[type[BaseModel]] = set()
-    pending = [model]
-    while pending:
-        current = pending.pop()
-        if current in seen:
-            continue
-        seen.add(current)
-        for name, info in current.model_fields.items():
-            names.add(info.alias or name)
-            pending.extend(_models_in(info.annotation))
-    return names
-
-
-def _models_in(annotation: Any) -> list[type[BaseModel]]:
-    if isinstance(annotation, type) and issubclass(annotation, BaseModel):
-        return [annotation]
-    return [inner for part in getattr(annotation, "__args__", ()) for inner in _models_in(part)]
-
-
-def _line_of(file: Path, loc: tuple[int | str, ...]) -> int | None:
-    """Return the 1-based line of the deepest part of `loc` that stands in the file."""
-    node = yaml.compose(file.read_text(encoding="utf-8"), Loader=_Loader)
-    if node is None:
-        return 1
-    line: int = node.start_mark.line + 1
-    for part in loc:
-        if isinstance(node, yaml.MappingNode):
-            entry = next(((key, value) for key, value in node.value if key.value == str(part)), None)
-            if entry is None:
-                break
-            line, node = entry[0].start_mark.line + 1, entry[1]
-        elif isinstance(node, yaml.SequenceNode) and isinstance(part, int) and part < len(node.value):
-            node = node.value[part]
-            line = node.start_mark.line + 1
-        else:
-            break
-    return line

@@ -279,3 +279,14 @@ class Taxonomy(_Model):
     """Cause id -> one line of meaning, by domain."""
 
     causes: dict[str, str]
+
+
+class Calibration(_Model):
+    """How scores become probabilities, fitted on labelled incidents by `rca eval CASES_DIR --fit FILE`."""
+
+    temperature: Annotated[float, Field(gt=0)] = 1.0
+    """Every log-odds is divided by it: above 1 the rules were too sure of themselves."""
+    unknown: float = 0.0
+    """Nats added to the head start of `unknown`."""
+    incidents: int = 0
+    """How many labelled incidents it was fitted on."""

@@ -37,7 +37,7 @@ _GENERAL = {
     "blank": r"\s+",
     "strange": r".+",
 }
-"""What stands for a part that differs from run to run; codes (`Errno 28`, `E4711`, `A100`) say what happened and stay."""
+"""What stands for a part that differs from run to run; codes (`Errno 28`, `E4711`, `A100`) tell what happened."""
 
 _CAUSE = """\
 {editor}

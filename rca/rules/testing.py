@@ -5,12 +5,14 @@ from __future__ import annotations
 import json
 import tempfile
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from rca.rules.load import Knowledge, read_yaml, validate
+from rca.rules.load import Knowledge
 from rca.rules.schema import Case, CaseFile, Cause, Signature
 from rca.rules.synthetic import expand
+from rca.rules.yaml_files import read_yaml, validate
 
 Judge = Callable[[Path], Sequence[str]]
 """Run directory -> cause ids by falling probability, the verdict first."""
@@ -38,32 +40,64 @@ def load_cases(file: Path) -> CaseFile:
     return validate(CaseFile, read_yaml(file), file=file)
 
 
+@dataclass(frozen=True)
+class NamedCase:
+    """A case with the cause it belongs to."""
+
+    cause: str
+    kind: str
+    """`fires` or `silent`."""
+    name: str
+    case: Case
+    beside: Path
+    """Folder of the cases file."""
+
+    @contextmanager
+    def folder(self) -> Iterator[Path]:
+        """Give the run directory of the case for as long as it is needed."""
+        if self.case.run:
+            yield self.beside / self.case.run
+            return
+        with tempfile.TemporaryDirectory(prefix="rca-case-") as folder:
+            yield write_case(self.case, Path(folder) / "run")
+
+    def passes(self, order: Sequence[str]) -> bool:
+        """Say whether causes in this order, the verdict first, are what the case wants."""
+        first = order[0] if order else ""
+        return (first == self.cause) is (self.kind == "fires") and self.case.first in {None, first}
+
+    def result(self, order: Sequence[str]) -> CaseResult:
+        """Return how the case went when causes came in this order."""
+        first = order[0] if order else "nothing"
+        others = ", ".join(order[1:4])
+        wanted = "" if self.case.first in {None, first} else f" instead of {self.case.first}"
+        why = f"first is {first}{wanted}" + (f", then {others}" if others else "")
+        return CaseResult(self.cause, self.kind, self.name, passed=self.passes(order), why=why)
+
+
+def cases_of(cause: Cause, knowledge: Knowledge) -> tuple[NamedCase, ...]:
+    """Return the cases that stand beside a cause: none when it has no cases file. Raises KnowledgeError."""
+    file = cases_file(knowledge.files[cause.id])
+    if not file.is_file():
+        return ()
+    cases = load_cases(file)
+    return tuple(
+        NamedCase(cause.id, kind, case.name or f"{kind} {number}", case, file.parent)
+        for kind, group in (("fires", cases.fires), ("silent", cases.silent))
+        for number, case in enumerate(group, start=1)
+    )
+
+
 def run_cases(knowledge: Knowledge, causes: Sequence[Cause], judge: Judge) -> Iterator[CaseResult]:
     """Judge every case of the given causes; a cause without cases fails."""
     for cause in causes:
-        file = cases_file(knowledge.files[cause.id])
-        if not file.is_file():
-            yield CaseResult(cause.id, "fires", "", passed=False, why=f"{file.name} is missing; add fires and silent")
-            continue
-        cases = load_cases(file)
-        for kind, group in (("fires", cases.fires), ("silent", cases.silent)):
-            for number, case in enumerate(group, start=1):
-                order = _judged(case, file.parent, judge)
-                yield _result(cause, kind, case.name or f"{kind} {number}", order, rival=case.first)
-
-
-def _judged(case: Case, beside: Path, judge: Judge) -> Sequence[str]:
-    with tempfile.TemporaryDirectory(prefix="rca-case-") as folder:
-        return judge(beside / case.run if case.run else write_case(case, Path(folder) / "run"))
-
-
-def _result(cause: Cause, kind: str, name: str, order: Sequence[str], *, rival: str | None) -> CaseResult:
-    first = order[0] if order else "nothing"
-    passed = (first == cause.id) is (kind == "fires") and rival in {None, first}
-    others = ", ".join(order[1:4])
-    wanted = "" if rival in {None, first} else f" instead of {rival}"
-    why = f"first is {first}{wanted}" + (f", then {others}" if others else "")
-    return CaseResult(cause.id, kind, name, passed=passed, why=why)
+        cases = cases_of(cause, knowledge)
+        if not cases:
+            name = cases_file(knowledge.files[cause.id]).name
+            yield CaseResult(cause.id, "fires", "", passed=False, why=f"{name} is missing; add fires and silent")
+        for case in cases:
+            with case.folder() as run:
+                yield case.result(judge(run))
 
 
 def write_case(case: Case, folder: Path) -> Path:
