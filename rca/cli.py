@@ -142,21 +142,44 @@ def report(saved: Path, form: str, output: str, force: bool) -> None:
 @click.option("--budget", default="60s", show_default=True, metavar="TIME")
 @_RULES
 @click.option("--json", "as_json", is_flag=True, help="Print the score as one JSON document.")
-def evaluate(cases_dir: Path, experiments: str, budget: str, rules: Sequence[Path], as_json: bool) -> None:
-    """Score the labelled incidents in CASES_DIR (folders of run/ and truth.json)."""
-    from rca.evaluate import evaluate as judge_all
-    from rca.evaluate import score
+@click.option(
+    "--fit",
+    type=click.Path(dir_okay=False, path_type=Path),
+    metavar="FILE",
+    help="Fit the calibration on these cases and write it; a calibration.json in a rules folder is used.",
+)
+@click.option(
+    "--first-run",
+    is_flag=True,
+    help="Write the verdicts down beside the cases as those of the first run; that happens once.",
+)
+def evaluate(*, cases_dir: Path, rules: Sequence[Path], as_json: bool, fit: Path | None, first_run: bool,
+             **options: str) -> None:  # fmt: skip
+    """Score the labelled incidents in CASES_DIR (folders of run/ and truth.json).
+
+    Also printed: how often `unknown` is the answer when the rules of the right cause are withheld, and, where
+    it was recorded, how often the very first run was right.
+    """
+    from rca import evaluate as scoring
+    from rca.calibrate import calibrated
+    from rca.output import write_text
     from rca.pipeline import Options
     from rca.rules.load import load
     from rca.scoreboard import row, summary
 
-    options = Options(experiments=experiments, budget_s=_seconds(budget), redact="none")
+    how = Options(experiments=options["experiments"], budget_s=_seconds(options["budget"]), redact="none")
     outcomes = []
-    for outcome in judge_all(cases_dir, load(rules), options=options):
+    for outcome in scoring.evaluate(cases_dir, load(rules), options=how):
         outcomes.append(outcome)
         if not as_json:
             click.echo(row(outcome))
-    result = score(outcomes)
+    if first_run:
+        scoring.record_first_run(cases_dir, outcomes)
+    result = scoring.score(outcomes).model_copy(update={"first_run": scoring.first_run(cases_dir, outcomes)})
+    if fit is not None:
+        found = calibrated(outcomes)
+        write_text(fit, found.calibration.model_dump_json(indent=1) + "\n", force=fit.name == "calibration.json")
+        result = result.model_copy(update={"calibrated": found})
     click.echo(result.model_dump_json(indent=2) if as_json else summary(result))
 
 

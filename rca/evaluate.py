@@ -1,10 +1,12 @@
-"""A folder of labelled incidents to accuracy, calibration and confusion.
+"""A folder of labelled incidents to accuracy, calibration, confusion, and what happens without the right rule.
 
-Every case is `<case>/run/` with `<case>/truth.json`: `{"cause": id, "also_ok": [ids]}`.
+Every case is `<case>/run/` with `<case>/truth.json`: `{"cause": id, "also_ok": [ids]}`. Where the folder holds a
+`first_run.json`, the verdicts given before anybody saw the cases are scored beside those of today.
 """
 
 from __future__ import annotations
 
+import datetime as dt
 import json
 from collections import Counter
 from collections.abc import Iterator, Sequence
@@ -12,17 +14,30 @@ from pathlib import Path
 
 from pydantic import BaseModel, ConfigDict
 
+import rca
 from rca.errors import UsageError
-from rca.hypotheses.score import NONE, UNKNOWN
-from rca.pipeline import Options, examine
+from rca.hypotheses.decide import answer
+from rca.hypotheses.score import NONE, UNKNOWN, Ranking, rank
+from rca.pipeline import Analysis, Options, examine
 from rca.rules.load import Knowledge
+from rca.rules.schema import Calibration
 
 BINS = 5
 """Bins of the reliability table."""
+CONFIDENT = 0.8
+"""A wrong cause above this probability would be believed."""
+FIRST_RUN = "first_run.json"
 
 
 class _Model(BaseModel):
     model_config = ConfigDict(frozen=True)
+
+
+class Withheld(_Model):
+    """What the rules say once every rule of the right cause is taken away: they should not know."""
+
+    verdict: str
+    probability: float
 
 
 class CaseOutcome(_Model):
@@ -40,6 +55,10 @@ class CaseOutcome(_Model):
     """`id: verdict` of every experiment that ran."""
     seconds: float
     warnings: tuple[str, ...] = ()
+    scores: dict[str, float] = {}
+    """Log-odds by rules alone of every supported cause and of `unknown`, before calibration."""
+    withheld: Withheld | None = None
+    """None where no cause is the truth."""
 
     @property
     def right(self) -> bool:
@@ -73,6 +92,35 @@ class Bin(_Model):
     """Share that was right."""
 
 
+class WithheldScore(_Model):
+    """Leave-one-cause-out: how often the tool says that it does not know a cause that it does not know."""
+
+    cases: int
+    unknown: float
+    """Share of verdicts `unknown`."""
+    confidently_wrong: float
+    """Share of verdicts that name another cause with a probability above 0.8."""
+
+
+class FirstRun(_Model):
+    """Verdicts given before any rule was changed for these cases: `first_run.json` in the folder of the cases."""
+
+    date: str
+    rca_version: str
+    verdicts: dict[str, tuple[str, ...]]
+    """Case -> verdict, then the other causes by falling probability, at least to the third."""
+
+
+class CalibratedScore(_Model):
+    """A fitted calibration, with its error on what it was fitted on and on folds that it had not seen."""
+
+    calibration: Calibration
+    fitted_top1: float
+    fitted_error: float
+    held_out_top1: float
+    held_out_error: float
+
+
 class Score(_Model):
     """Accuracy and calibration over a folder of labelled incidents."""
 
@@ -90,6 +138,10 @@ class Score(_Model):
     reliability: tuple[Bin, ...]
     confusion: tuple[tuple[str, str, int], ...]
     """(truth, verdict, count) of wrong verdicts, most frequent first."""
+    withheld: WithheldScore | None
+    first_run: tuple[str, float] | None = None
+    """Date of the first run on these cases, before any rule was changed for them, and the share that was right."""
+    calibrated: CalibratedScore | None = None
     outcomes: tuple[CaseOutcome, ...]
 
 
@@ -104,20 +156,61 @@ def evaluate(cases_dir: Path, knowledge: Knowledge, *, options: Options) -> Iter
 
 def _judged(truth: Path, knowledge: Knowledge, options: Options) -> CaseOutcome:
     label = json.loads(truth.read_text(encoding="utf-8"))
-    diagnosis = examine(truth.parent / "run", knowledge, options=options).diagnosis
-    chosen = diagnosis.verdict
+    accepted = (label["cause"], *label.get("also_ok", []))
+    analysis = examine(truth.parent / "run", knowledge, options=options)
+    diagnosis, chosen = analysis.diagnosis, analysis.diagnosis.verdict
     others = [item.cause for item in diagnosis.hypotheses if item.cause != chosen.cause]
     return CaseOutcome(
         case=truth.parent.name,
         truth=label["cause"],
-        accepted=(label["cause"], *label.get("also_ok", [])),
+        accepted=accepted,
         verdict=chosen.cause,
         probability=chosen.probability,
         ranked=(chosen.cause, *others),
         experiments=tuple(f"{item.id}: {item.verdict}" for item in diagnosis.experiments),
         seconds=sum(diagnosis.timings.values()),
         warnings=diagnosis.warnings,
+        scores=scores(analysis.ranking),
+        withheld=_withheld(analysis, knowledge, accepted),
     )
+
+
+def scores(ranking: Ranking) -> dict[str, float]:
+    """Return the log-odds of every supported cause and of `unknown`."""
+    return {item.cause.id: item.score for item in ranking.candidates} | {UNKNOWN: ranking.unknown_score}
+
+
+def _withheld(analysis: Analysis, knowledge: Knowledge, accepted: Sequence[str]) -> Withheld | None:
+    if {NONE, UNKNOWN} & set(accepted):
+        return None
+    others = [cause for cause in knowledge.causes.values() if cause.id not in accepted]
+    ranking = rank(others, analysis.view, signatures=knowledge.signatures, calibration=knowledge.calibration)
+    verdict, probability = answer(ranking)
+    return Withheld(verdict=verdict, probability=probability)
+
+
+def first_run(cases_dir: Path, outcomes: Sequence[CaseOutcome]) -> tuple[str, float] | None:
+    """Return date and share of right verdicts of the recorded first run on these cases, if one was recorded."""
+    file = cases_dir / FIRST_RUN
+    if not file.is_file():
+        return None
+    recorded = FirstRun.model_validate_json(file.read_text(encoding="utf-8"))
+    right = [recorded.verdicts[item.case][0] in item.accepted for item in outcomes if recorded.verdicts.get(item.case)]
+    return (recorded.date, sum(right) / len(right)) if right else None
+
+
+def record_first_run(cases_dir: Path, outcomes: Sequence[CaseOutcome]) -> Path:
+    """Write down the verdicts as those of the first run. Raises UsageError where one was recorded already."""
+    file = cases_dir / FIRST_RUN
+    if file.exists():
+        raise UsageError(f"{file} exists already: a first run happens once; move new cases to a folder of their own")
+    recorded = FirstRun(
+        date=dt.date.today().isoformat(),
+        rca_version=rca.__version__,
+        verdicts={item.case: item.ranked[:3] for item in outcomes},
+    )
+    file.write_text(recorded.model_dump_json(indent=1) + "\n", encoding="utf-8")
+    return file
 
 
 def score(outcomes: Sequence[CaseOutcome]) -> Score:
@@ -137,7 +230,18 @@ def score(outcomes: Sequence[CaseOutcome]) -> Score:
         domains=tuple(_domains(outcomes)),
         reliability=reliability,
         confusion=tuple((truth, verdict, number) for (truth, verdict), number in wrong.most_common()),
+        withheld=_withheld_score([item.withheld for item in outcomes if item.withheld is not None]),
         outcomes=tuple(outcomes),
+    )
+
+
+def _withheld_score(withheld: Sequence[Withheld]) -> WithheldScore | None:
+    if not withheld:
+        return None
+    count = len(withheld)
+    sure = sum(item.verdict not in {UNKNOWN, NONE} and item.probability > CONFIDENT for item in withheld)
+    return WithheldScore(
+        cases=count, unknown=sum(item.verdict == UNKNOWN for item in withheld) / count, confidently_wrong=sure / count
     )
 
 

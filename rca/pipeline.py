@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import datetime as dt
-import json
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -37,7 +36,7 @@ from rca.ingest.parallel import in_processes
 from rca.ingest.read import read_source
 from rca.ingest.registry import INGESTORS
 from rca.redact import redact_diagnosis
-from rca.rules.load import Knowledge, builtin_folder, load
+from rca.rules.load import Knowledge, load
 
 if TYPE_CHECKING:
     from rca.agent import Investigation
@@ -189,7 +188,7 @@ def order(view: View, knowledge: Knowledge) -> tuple[str, ...]:
 def ranking_of(view: View, knowledge: Knowledge) -> Ranking:
     """Put all causes to a run that was observed before."""
     causes = knowledge.causes.values()
-    return rank(causes, view, signatures=knowledge.signatures, calibration=calibration())
+    return rank(causes, view, signatures=knowledge.signatures, calibration=knowledge.calibration)
 
 
 def extract_facts(events: EventTable, notes: _Notes) -> Mapping[str, Fact]:
@@ -204,12 +203,6 @@ def extract_facts(events: EventTable, notes: _Notes) -> Mapping[str, Fact]:
 
 def _listed(function: FactFunction, events: EventTable) -> Sequence[Fact]:
     return tuple(function(events))
-
-
-def calibration() -> Mapping[str, float]:
-    """Return the fitted calibration, if there is one."""
-    file = builtin_folder() / "calibration.json"
-    return dict(json.loads(file.read_text(encoding="utf-8"))) if file.is_file() else {}
 
 
 def _silent(_stage: str, _done: int, _total: int) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from rca.evaluate import CaseOutcome, Score
+from rca.evaluate import CalibratedScore, CaseOutcome, Score
 
 
 def row(outcome: CaseOutcome) -> str:
@@ -31,7 +31,28 @@ def summary(score: Score) -> str:
             for item in score.reliability
         ),
     ]
+    if score.withheld is not None:
+        lines += [
+            "",
+            f"with the right cause taken out of the rules ({score.withheld.cases} cases): "
+            f"unknown {score.withheld.unknown:.0%}, another cause above 80% {score.withheld.confidently_wrong:.0%}",
+        ]
     if score.confusion:
         lines += ["", "wrong verdicts (truth -> verdict)"]
         lines += [f"  {number} x {truth} -> {verdict}" for truth, verdict, number in score.confusion]
+    if score.first_run is not None:
+        date, right = score.first_run
+        lines += ["", f"first run ({date}), before any rule was changed for these cases: right {right:.0%}"]
+    if score.calibrated is not None:
+        lines += ["", *_calibrated(score.calibrated)]
     return "\n".join(lines)
+
+
+def _calibrated(found: CalibratedScore) -> list[str]:
+    by = found.calibration
+    return [
+        f"calibration fitted on {by.incidents}: temperature {by.temperature:.2f}, unknown {by.unknown:+.2f} nats",
+        f"{'':<24}{'first':>7}{'calibration error':>19}",
+        f"{'fitted':<24}{found.fitted_top1:>7.0%}{found.fitted_error:>19.3f}",
+        f"{'five-fold held out':<24}{found.held_out_top1:>7.0%}{found.held_out_error:>19.3f}",
+    ]

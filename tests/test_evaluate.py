@@ -2,9 +2,15 @@
 
 from __future__ import annotations
 
+import json
+from pathlib import Path
+
 import pytest
 
-from rca.evaluate import CaseOutcome, score
+from rca.errors import UsageError
+from rca.evaluate import CaseOutcome, Withheld, evaluate, first_run, record_first_run, score
+from rca.pipeline import Options
+from rca.rules.load import load
 from rca.scoreboard import row, summary
 
 
@@ -55,3 +61,43 @@ def test_the_table_names_every_wrong_verdict() -> None:
     assert row(OUTCOMES[0]).startswith("ok")
     assert row(OUTCOMES[1]).startswith("top3")
     assert "(truth b.z)" in row(OUTCOMES[2])
+
+
+def test_a_cause_whose_rules_are_withheld_should_not_be_known() -> None:
+    answers = [Withheld(verdict="unknown", probability=0.7)] * 3 + [Withheld(verdict="a.y", probability=0.9)]
+    judged = [item.model_copy(update={"withheld": answer}) for item, answer in zip(OUTCOMES, answers, strict=False)]
+    found = score([*judged, OUTCOMES[-1]]).withheld
+    assert found is not None
+    assert (found.cases, found.unknown, found.confidently_wrong) == (4, 0.75, 0.25)
+
+
+def test_the_first_run_is_recorded_once_and_scored_against_what_is_accepted_today(tmp_path: Path) -> None:
+    assert first_run(tmp_path, OUTCOMES) is None
+    cases = [item.model_copy(update={"case": f"case {number}"}) for number, item in enumerate(OUTCOMES)]
+    record_first_run(tmp_path, cases)
+    found = first_run(tmp_path, cases)
+    assert found is not None
+    assert found[1] == pytest.approx(2 / 5)
+    mended = [item.model_copy(update={"ranked": (item.truth,)}) for item in cases]
+    assert first_run(tmp_path, mended) == found
+    with pytest.raises(UsageError, match="happens once"):
+        record_first_run(tmp_path, mended)
+
+
+def test_an_incident_is_judged_with_and_without_the_rules_of_its_cause(tmp_path: Path) -> None:
+    run = tmp_path / "one" / "run"
+    run.mkdir(parents=True)
+    (run / "train.log").write_text(
+        "step 10 loss 2.1\nTraceback (most recent call last):\n"
+        '  File "/srv/job/train.py", line 8, in <module>\n    fit(model)\n'
+        "torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 2.00 GiB. GPU 0 has a total capacity of "
+        "79.25 GiB of which 1.10 GiB is free. Of the allocated memory 76.00 GiB is allocated by PyTorch, and "
+        "500.00 MiB is reserved by PyTorch but unallocated.\n",
+        encoding="utf-8",
+    )
+    label = {"cause": "memory.batch_too_large", "also_ok": ["memory.model_too_large"]}
+    (tmp_path / "one" / "truth.json").write_text(json.dumps(label), encoding="utf-8")
+    judged = next(evaluate(tmp_path, load(), options=Options(experiments="none")))
+    assert judged.scores["memory.batch_too_large"] > judged.scores["unknown"]
+    assert judged.withheld is not None
+    assert judged.withheld.verdict not in judged.accepted

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from rca.hypotheses.score import NONE, UNKNOWN, Ranking
 
 WEAK = 0.3
@@ -10,11 +12,14 @@ WEAK = 0.3
 
 def answer(ranking: Ranking) -> tuple[str, float]:
     """Return the id that the rules alone answer with, and its probability."""
-    healthy = sum(item.probability for item in ranking.candidates if item.cause.id == NONE)
-    best = next((item for item in ranking.candidates if item.cause.id != NONE), None)
-    leading = 0.0 if best is None else best.probability
-    chosen, probability = decide(leading=leading, unknown=ranking.unknown, healthy=healthy)
-    return (best.cause.id if best is not None and not chosen else chosen), probability
+    return best({item.cause.id: item.probability for item in ranking.candidates} | {UNKNOWN: ranking.unknown})
+
+
+def best(shares: Mapping[str, float]) -> tuple[str, float]:
+    """Return the answer to probabilities by id, `unknown` and perhaps `none` among them."""
+    leading = max(sorted(set(shares) - {NONE, UNKNOWN}), key=shares.__getitem__, default="")
+    kind, probability = decide(leading=shares.get(leading, 0.0), unknown=shares[UNKNOWN], healthy=shares.get(NONE, 0.0))
+    return kind or leading, probability
 
 
 def decide(*, leading: float, unknown: float, healthy: float) -> tuple[str, float]:

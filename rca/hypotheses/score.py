@@ -8,11 +8,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 from rca.hypotheses.match import Answer, View, ask
-from rca.rules.schema import Cause, EvidenceRule, Signature
+from rca.rules.schema import Calibration, Cause, EvidenceRule, Signature
 
 UNKNOWN, NONE = "unknown", "none"
 
@@ -69,7 +69,8 @@ class Ranking:
     candidates: tuple[Candidate, ...]
     unknown: float
     """Probability that none of the known causes is at work although something failed."""
-    calibration: Mapping[str, float] = field(default_factory=dict)
+    unknown_score: float = 0.0
+    """Log-odds of `unknown`, as comparable to those of the candidates."""
 
 
 def rank(
@@ -77,15 +78,14 @@ def rank(
     view: View,
     *,
     signatures: Mapping[str, Signature] | None = None,
-    calibration: Mapping[str, float] | None = None,
+    calibration: Calibration | None = None,
 ) -> Ranking:
     """Put every condition of every cause to the run and order the causes by probability."""
     scorer = _Scorer(view, signatures or {})
     candidates = [candidate for cause in causes if (candidate := scorer.candidate(cause)) is not None]
     unknown = math.log(UNKNOWN_PRIOR) + UNKNOWN_BASELINE
     candidates = _explain(candidates, scorer, threshold=unknown + CREDIBLE_MARGIN)
-    temperature = (calibration or {}).get("temperature", 1.0)
-    return _normalise(candidates, unknown, temperature, dict(calibration or {}))
+    return _normalise(candidates, unknown, calibration or Calibration())
 
 
 @dataclass(frozen=True)
@@ -207,15 +207,18 @@ def _covers(explains: Sequence[str], name: str) -> bool:
     return any(name == item or (item.endswith("*") and name.startswith(item[:-1])) for item in explains)
 
 
-def _normalise(
-    candidates: Sequence[Candidate], unknown: float, temperature: float, calibration: Mapping[str, float]
-) -> Ranking:
+def probabilities(scores: Mapping[str, float], calibration: Calibration) -> dict[str, float]:
+    """Return log-odds by id, `unknown` among them, as probabilities that add up to one."""
+    unknown = {UNKNOWN: scores[UNKNOWN] + calibration.unknown}
+    scaled = {name: score / calibration.temperature for name, score in {**scores, **unknown}.items()}
+    top = max(scaled.values())
+    total = sum(math.exp(score - top) for score in scaled.values())
+    return {name: math.exp(score - top) / total for name, score in scaled.items()}
+
+
+def _normalise(candidates: Sequence[Candidate], unknown: float, calibration: Calibration) -> Ranking:
     named = [item for item in candidates if item.supported]
-    scores = [item.score / temperature for item in named] + [unknown / temperature]
-    top = max(scores)
-    total = sum(math.exp(score - top) for score in scores)
-    ranked = [
-        replace(item, probability=math.exp(score - top) / total) for item, score in zip(named, scores[:-1], strict=True)
-    ]
+    shares = probabilities({item.cause.id: item.score for item in named} | {UNKNOWN: unknown}, calibration)
+    ranked = [replace(item, probability=shares[item.cause.id]) for item in named]
     ranked.sort(key=lambda item: (-item.probability, item.cause.id))
-    return Ranking(candidates=tuple(ranked), unknown=math.exp(scores[-1] - top) / total, calibration=calibration)
+    return Ranking(candidates=tuple(ranked), unknown=shares[UNKNOWN], unknown_score=unknown)
