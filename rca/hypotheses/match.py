@@ -2,25 +2,16 @@
 
 from __future__ import annotations
 
-import operator
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import lru_cache
 from typing import Any, Literal, Protocol
 
 from rca.events import Event, EventTable
+from rca.rules.compare import ORDERINGS, compare, split_test
 from rca.rules.load import inline_id
 from rca.rules.schema import Condition
 
 Outcome = Literal["met", "not_met", "no_data"]
-
-_COMPARE: Mapping[str, Callable[[Any, Any], bool]] = {
-    ">": operator.gt,
-    ">=": operator.ge,
-    "<": operator.lt,
-    "<=": operator.le,
-}
-_UNITS = {"kib": 2**10, "mib": 2**20, "gib": 2**30, "tib": 2**40, "kb": 10**3, "mb": 10**6, "gb": 10**9, "tb": 10**12}
 
 
 class FactLike(Protocol):
@@ -132,16 +123,8 @@ def _holds(event: Event, key: str, test: str | int | float | bool) -> bool:
     value = (event.text if key == "message" else None) if event.attr(key) is None else event.attr(key)
     if value is None:
         return False
-    op, wanted = _split(test)
+    op, wanted = split_test(test)
     return compare(value, op, wanted)
-
-
-def _split(test: str | int | float | bool) -> tuple[str, Any]:
-    if isinstance(test, str):
-        for op in ("matches", ">=", "<=", "!=", "==", ">", "<"):
-            if test.startswith(op):
-                return op, test[len(op) :].strip()
-    return "==", test
 
 
 def _fact(condition: Condition, view: View) -> Answer:
@@ -255,49 +238,6 @@ def _compared(value: Any, condition: Condition) -> bool:
     return op == "exists" or compare(value, op, condition.value)
 
 
-def compare(value: Any, op: str, wanted: Any) -> bool:
-    """Compare a value of a run with what a rule wants; values of unlike kinds are never equal and never ordered."""
-    if op == "in":
-        return any(_equal(value, item) for item in (wanted if isinstance(wanted, (tuple, list)) else (wanted,)))
-    if op == "matches":
-        return _pattern(str(wanted)).search(str(value)) is not None
-    if op in {"==", "!="}:
-        return _equal(value, wanted) is (op == "==")
-    left, right = _number(value), _number(wanted)
-    return left is not None and right is not None and _COMPARE[op](left, right)
-
-
-def _equal(value: Any, wanted: Any) -> bool:
-    if isinstance(value, bool) or isinstance(wanted, bool):
-        return _truth(value) is not None and _truth(value) is _truth(wanted)
-    left, right = _number(value), _number(wanted)
-    if left is not None and right is not None:
-        return left == right
-    return str(value).strip().lower() == str(wanted).strip().lower()
-
-
-def _truth(value: Any) -> bool | None:
-    if isinstance(value, bool):
-        return value
-    return {"true": True, "yes": True, "on": True, "1": True, "1.0": True, "false": False, "no": False, "off": False,
-            "0": False, "0.0": False}.get(str(value).strip().lower())  # fmt: skip
-
-
-def _number(value: Any) -> float | None:
-    if isinstance(value, (int, float)):
-        return float(value)
-    text = str(value).strip()
-    try:
-        return float(text)
-    except ValueError:
-        number, _, unit = text.partition(" ")
-        scale = _UNITS.get(unit.lower())
-        try:
-            return None if scale is None else float(number) * scale
-        except ValueError:
-            return None
-
-
 def _version_fits(version: str, condition: Condition) -> bool:
     from packaging.version import InvalidVersion, Version
 
@@ -308,11 +248,4 @@ def _version_fits(version: str, condition: Condition) -> bool:
         found, wanted = Version(version), Version(str(condition.value))
     except InvalidVersion:
         return compare(version, op, condition.value)
-    return _COMPARE[op](found, wanted) if op in _COMPARE else (found == wanted) is (op != "!=")
-
-
-@lru_cache(maxsize=1024)
-def _pattern(text: str) -> Any:
-    import re2
-
-    return re2.compile(text)
+    return ORDERINGS[op](found, wanted) if op in ORDERINGS else (found == wanted) is (op != "!=")
