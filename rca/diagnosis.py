@@ -7,6 +7,8 @@ from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
+from rca.baseline import Baseline
+
 SCHEMA_VERSION = "1.0"
 
 Status = Literal["confirmed", "suspected", "explained", "refuted", "unlikely"]
@@ -314,6 +316,8 @@ class Diagnosis(_Model):
     breakdowns: tuple[Breakdown, ...] = ()
     timeline: tuple[TimelineEntry, ...] = ()
     settings: tuple[Setting, ...] = ()
+    baseline: Baseline | None = None
+    """Comparison with a healthy run, where one was given."""
     environment_findings: tuple[str, ...] = ()
     """Things wrong with the environment that are not the cause."""
     sources: tuple[SourceRecord, ...] = ()

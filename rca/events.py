@@ -7,7 +7,7 @@ Facts and hypotheses read the result through `EventTable`.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -340,6 +340,19 @@ class EventTable:
             spans = spans.filter(pc.starts_with(spans["name"].cast(pa.string()), prefix))
         frame: pd.DataFrame = spans.to_pandas()
         return frame
+
+    def as_benign(self, event_ids: Collection[int]) -> EventTable:
+        """Return the table with these events marked as benign warnings, so that no fact takes them for a failure."""
+        import pyarrow.compute as pc
+
+        mask = pc.is_in(self.table["event_id"], value_set=pa.array(sorted(event_ids), type=pa.int64()))
+        table = self.table
+        for name, value in (("role", "benign"), ("severity", "warning")):
+            changed = pc.if_else(mask, pa.scalar(value), table[name].cast(pa.string()))
+            table = table.set_column(
+                table.schema.get_field_index(name), table.schema.field(name), changed.cast(_CATEGORY)
+            )
+        return EventTable(table, text_sources=self._text_sources)
 
     def write_parquet(self, file: Path) -> None:
         """Write the table to a Parquet file."""

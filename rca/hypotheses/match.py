@@ -55,6 +55,8 @@ class View:
 
     events: EventTable
     facts: Mapping[str, FactLike]
+    ordinary: frozenset[int] = frozenset()
+    """Events that a healthy run of the same job has as well."""
 
     @property
     def first_failing_rank(self) -> int | None:

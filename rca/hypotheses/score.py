@@ -24,6 +24,9 @@ FIRST_FAILURE_BONUS = 1.0
 """Nats for a cause that accounts for the first initiating failure itself."""
 AFTER_FAILURE_FACTOR = 0.3
 """Share of its weight that a cascade or teardown message keeps when it was said after the first failure."""
+ORDINARY_FACTOR = 0.1
+"""Share of its weight that a message keeps when a healthy run of the same job says it as often. A weight is the log of
+how much likelier the sign is with the cause than without; what is said without it too tells next to nothing."""
 EXPLAINED_PENALTY = 3.0
 """Nats taken from a cause that a credible cause explains."""
 CREDIBLE_MARGIN = 0.7
@@ -161,7 +164,10 @@ class _Scorer:
             (known := self.signatures.get(name)) is not None and known.role in {"cascade", "teardown"}
             for name in answer.signatures
         )
-        return rule.weight * (AFTER_FAILURE_FACTOR if late and follows else 1.0)
+        ordinary = bool(answer.signatures) and self.view.ordinary.issuperset(answer.events)
+        return (
+            rule.weight * (AFTER_FAILURE_FACTOR if late and follows else 1.0) * (ORDINARY_FACTOR if ordinary else 1.0)
+        )
 
 
 def _explain(candidates: Sequence[Candidate], scorer: _Scorer, *, threshold: float) -> list[Candidate]:
