@@ -10,10 +10,12 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from rca.rules.load import Knowledge
-from rca.rules.schema import Case, CaseFile, Cause, Signature
+from rca.rules.schema import Case, CaseFile, Cause
 from rca.rules.synthetic import expand
 from rca.rules.yaml_files import read_yaml, validate
 
+MATURE_CASES = 3
+"""Cases of each kind, below which a cause is experimental."""
 Judge = Callable[[Path], Sequence[str]]
 """Run directory -> cause ids by falling probability, the verdict first."""
 
@@ -117,14 +119,3 @@ def write_case(case: Case, folder: Path) -> Path:
         pins = "".join(f"{name}=={version}\n" for name, version in case.packages.items())
         (folder / "requirements.txt").write_text(pins, encoding="utf-8")
     return folder
-
-
-def signature_failures(signature: Signature) -> list[str]:
-    """Return what is wrong with the examples of a signature: patterns must match `matches` and nothing in `rejects`."""
-    import re2
-
-    pattern = re2.compile(signature.pattern)
-    missed = [f"does not match its example {line!r}" for line in signature.matches if not pattern.search(line)]
-    wrong = [f"matches the line it should reject {line!r}" for line in signature.rejects if pattern.search(line)]
-    unknown = set(signature.captures) - set(pattern.groupindex)
-    return missed + wrong + [f"capture {name!r} is not a group of the pattern" for name in sorted(unknown)]
