@@ -41,6 +41,8 @@ CATALOGUE: Mapping[str, str] = {
     "trace.top_operator": "operator with the longest own time on the host",
     "trace.recommendations": "what torch-tb-profiler recommends, topics first",
     "trace.ranks": "ranks of which a trace was read",
+    "trace.single_step": "one step was profiled, which may be the first one with its start-up work",
+    "trace.thin": "a single operation was profiled, not a model",
 }
 
 PARTS = ("kernel", "memcpy", "memset", "communication", "runtime", "dataloader", "cpu", "other")
@@ -57,6 +59,8 @@ ADVICE = "torch_tb_profiler.advice"
 MOST_BREAKDOWNS = 16
 TOP = 12
 MIN_SLOPE = 4
+FEWEST_KERNELS = 50
+"""Kernels a step below which a trace shows a single operation, not a model."""
 
 
 def shares(events: EventTable) -> Iterator[Fact]:
@@ -107,6 +111,15 @@ def feeding(events: EventTable) -> Iterator[Fact]:
         value = sums.each_step(figure)
         says = "" if value is None else f"A step has {number(value)} {words}."
         yield from emit(name, value, says, events=sums.ids)
+    kernels = sums.each_step("kernels")
+    marked = [item for item in sums.items if item.marked]
+    steps = sum(len(item.figures["step_us"]) for item in marked)
+    if marked:
+        says = "One step was profiled." if steps == 1 else f"{steps} steps were profiled."
+        yield from emit("trace.single_step", steps == 1, says, events=sums.ids)
+    if kernels is not None:
+        says = f"{number(kernels)} kernels were profiled{' a step' if marked else ''}."
+        yield from emit("trace.thin", kernels < FEWEST_KERNELS, says, events=sums.ids)
     graphs = sums.each_step("graph_launches")
     if graphs is not None:
         says = "Kernels are launched through graphs." if graphs else "Kernels are launched one by one."

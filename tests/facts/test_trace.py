@@ -92,6 +92,15 @@ def test_without_marked_steps_idle_time_is_not_told() -> None:
     assert "whole trace" in found["trace.kernel_share"].says
 
 
+def test_one_operation_or_one_step_speaks_less_than_a_model_over_several_steps() -> None:
+    assert traced(GPU).values()["trace.thin"] is False
+    assert traced(GPU).values()["trace.single_step"] is False
+    first = {name: values[:1] for name, values in GPU.items()}
+    assert traced(first).values()["trace.single_step"] is True
+    assert traced({**GPU, "kernels": [4, 4, 4]}).values()["trace.thin"] is True
+    assert "trace.thin" not in traced({"step_us": [100.0] * 3, "cpu_us": [95.0] * 3, "other_us": [5.0] * 3}).values()
+
+
 def test_traces_with_marked_steps_go_first() -> None:
     run = traced(GPU, rank=0)
     traced({"step_us": [1e9], "kernel_us": [0.0]}, rank=1, steps=False, run=run)
