@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from rca import __version__
+from rca.cli_rules import DISABLE, RULES, rules
 from rca.config import defaults
 from rca.errors import RcaError, UsageError
 from rca.output import save_events, write_reports, write_text
@@ -25,10 +26,6 @@ if TYPE_CHECKING:
 _SETTINGS = {"help_option_names": ["-h", "--help"], "max_content_width": 96, "auto_envvar_prefix": "RCA"}
 _NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 _FORMATS = ("html", "json", "md", "text")
-_RULES = click.option(
-    "--rules", type=click.Path(path_type=Path), multiple=True, metavar="DIR", help="Further rule folders; repeatable."
-)
-_DISABLE = click.option("--disable", multiple=True, metavar="ID", help="Rule ids to leave out; repeatable.")
 _COLOR = click.option("--color", type=click.Choice(["auto", "always", "never"]), default="auto", show_default=True)
 
 
@@ -55,8 +52,8 @@ def cli(context: click.Context, config: Path | None) -> None:
               help="Which experiments may run.")  # fmt: skip
 @click.option("--budget", default="60s", show_default=True, metavar="TIME", help="Time for all experiments: 30s, 5m.")
 @click.option("--device", type=click.Choice(["auto", "cpu", "cuda"]), default="auto", show_default=True)
-@_RULES
-@_DISABLE
+@RULES
+@DISABLE
 @click.option("--jobs", type=click.IntRange(1, 256), default=1, show_default=True, help="Processes that read files.")
 @click.option("--fail-on", metavar="any|CAUSE", help="Exit with 1 when this cause, or any, is found.")
 @click.option("--redact", type=click.Choice(["default", "strict", "none"]), default="default", show_default=True,
@@ -107,7 +104,7 @@ def analyze(run_dir: Path, **options: Any) -> None:
 
 @cli.command()
 @click.argument("cause")
-@_RULES
+@RULES
 @_COLOR
 def explain(cause: str, rules: Sequence[Path], color: ColourChoice) -> None:
     """Explain a CAUSE: what it is, what speaks for it, how to fix it."""
@@ -140,7 +137,7 @@ def report(saved: Path, form: str, output: str, force: bool) -> None:
 @click.argument("cases_dir", type=click.Path(path_type=Path))
 @click.option("--experiments", default="none", show_default=True, metavar="auto|all|none|ID,...")
 @click.option("--budget", default="60s", show_default=True, metavar="TIME")
-@_RULES
+@RULES
 @click.option("--json", "as_json", is_flag=True, help="Print the score as one JSON document.")
 @click.option(
     "--fit",
@@ -183,83 +180,7 @@ def evaluate(*, cases_dir: Path, rules: Sequence[Path], as_json: bool, fit: Path
     click.echo(result.model_dump_json(indent=2) if as_json else summary(result))
 
 
-@cli.group()
-def rules() -> None:
-    """Look at, write and test the knowledge base."""
-
-
-@rules.command("list")
-@click.argument("prefix", default="")
-@_RULES
-def rules_list(prefix: str, rules: Sequence[Path]) -> None:
-    """List causes, signatures and experiments whose id starts with PREFIX."""
-    from rca.rules.explain import listing
-    from rca.rules.load import load
-
-    click.echo(listing(load(rules), prefix))
-
-
-@rules.command("show")
-@click.argument("rule_id")
-@_RULES
-def rules_show(rule_id: str, rules: Sequence[Path]) -> None:
-    """Print the file that defines RULE_ID."""
-    from rca.rules.explain import definition
-    from rca.rules.load import load
-
-    click.echo(definition(load(rules), rule_id), nl=False)
-
-
-@rules.command("new")
-@click.argument("cause")
-@click.option("--rules", "folder", type=click.Path(path_type=Path), required=True, metavar="DIR",
-              help="Folder of your rules.")  # fmt: skip
-def rules_new(cause: str, folder: Path) -> None:
-    """Write an empty cause CAUSE (domain.name) with its cases file."""
-    from rca.rules.scaffold import scaffold
-
-    for file in scaffold(cause, folder):
-        click.echo(f"wrote {file}")
-
-
-@rules.command("check")
-@_RULES
-def rules_check(rules: Sequence[Path]) -> None:
-    """Check all rule files: shape, ids, examples, references between files."""
-    from rca.facts.registry import CATALOGUE
-    from rca.rules.check import check
-    from rca.rules.load import load
-
-    knowledge = load(rules)
-    problems = check(knowledge, facts=CATALOGUE)
-    for problem in problems:
-        click.echo(problem)
-    if problems:
-        raise UsageError(f"{len(problems)} problems in the rules; each line above names the file and what to change")
-    click.echo(f"{len(knowledge.signatures)} signatures, {len(knowledge.causes)} causes, "
-               f"{len(knowledge.experiments)} experiments: no problem found")  # fmt: skip
-
-
-@rules.command("test")
-@click.argument("prefix", default="")
-@_RULES
-def rules_test(prefix: str, rules: Sequence[Path]) -> None:
-    """Run the fires and silent cases of the causes whose id starts with PREFIX."""
-    from rca.pipeline import judge
-    from rca.rules.load import load
-    from rca.rules.testing import run_cases
-
-    knowledge = load(rules)
-    causes = [cause for cause in knowledge.causes.values() if cause.id.startswith(prefix)]
-    total = failed = 0
-    for result in run_cases(knowledge, causes, lambda run: judge(run, knowledge)):
-        total += 1
-        if not result.passed:
-            failed += 1
-            click.echo(f"FAILED {result.cause} {result.kind}: {result.name}: {result.why}")
-    if failed:
-        raise UsageError(f"{failed} of {total} cases failed")
-    click.echo(f"{total} cases of {len(causes)} causes passed")
+cli.add_command(rules)
 
 
 @cli.group()

@@ -145,7 +145,7 @@ def test_a_team_rule_is_written_checked_and_used(tmp_path) -> None:
     assert rca("rules", "test", "acme", "--rules", "team", cwd=tmp_path).returncode == 2
     cause = tmp_path / "team" / "acme" / "lease_expired.yaml"
     text = cause.read_text()
-    assert 'log: "FILL IN' in text
+    assert "log: 'FILL IN" in text
     cause.write_text(
         "\n".join(
             "    log: 'lease [a-z0-9]+ lost'" if line.strip().startswith("log:") else line for line in text.splitlines()

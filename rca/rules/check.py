@@ -1,100 +1,105 @@
-"""Looks for what is wrong across rule files: ids, references, examples, cases."""
+"""Looks for what is wrong across rule files: ids, references, examples, conditions, cases."""
 
 from __future__ import annotations
 
-import difflib
-from collections.abc import Collection, Iterator
+import math
+from collections.abc import Iterator, Mapping
 
-from rca.rules.load import Knowledge, conditions
-from rca.rules.schema import Cause, Condition
-from rca.rules.testing import cases_file, load_cases, signature_failures
+from rca.rules.check_conditions import Words, check_condition
+from rca.rules.check_logic import check_logic
+from rca.rules.check_signatures import check_signatures
+from rca.rules.findings import Finding, Place, found, places, unknown
+from rca.rules.load import Knowledge
+from rca.rules.schema import Cause
+from rca.rules.skeleton import UNFILLED
+from rca.rules.testing import MATURE_CASES, cases_file, load_cases
+from rca.rules.yaml_files import Location
 
 
-def check(knowledge: Knowledge, *, facts: Collection[str]) -> list[str]:
-    """Return one sentence a problem, each with its file; `facts` are the names that can be computed."""
+def check(knowledge: Knowledge, *, facts: Mapping[str, str], to_beat: float = -math.inf) -> list[Finding]:
+    """Return what is wrong, each with its file and line.
+
+    `facts` are the names that can be computed, with one line of meaning each; `to_beat` is the log-odds that a cause
+    needs at least to be named when everything speaks for it.
+    """
+    words = Words(knowledge, facts)
     return [
-        *_signatures(knowledge),
-        *(problem for cause in knowledge.causes.values() for problem in _cause(cause, knowledge, facts)),
+        *check_signatures(knowledge),
+        *(finding for cause in knowledge.causes.values() for finding in _cause(cause, words, to_beat)),
         *_experiments(knowledge),
     ]
 
 
-def _signatures(knowledge: Knowledge) -> Iterator[str]:
-    import re2
-
-    for signature in knowledge.signatures.values():
-        file = knowledge.files[signature.id]
-        try:
-            failures = signature_failures(signature)
-        except re2.error as error:
-            failures = [f"the pattern is not RE2 syntax: {error}"]
-        for failure in failures:
-            yield f"{file}: {signature.id} {failure}"
-
-
-def _cause(cause: Cause, knowledge: Knowledge, facts: Collection[str]) -> Iterator[str]:
+def _cause(cause: Cause, words: Words, to_beat: float) -> Iterator[Finding]:
+    knowledge = words.knowledge
     file = knowledge.files[cause.id]
     if knowledge.taxonomy and cause.domain in {name.split(".")[0] for name in knowledge.taxonomy}:
-        yield from _known(cause.id, knowledge.taxonomy, f"{file}: the id")
-    for condition in conditions(cause):
-        yield from _condition(condition, knowledge, facts, f"{file}: a condition")
-    for name in cause.explains:
-        known = {**knowledge.signatures, **knowledge.causes, **knowledge.taxonomy}
-        yield from _known(name, known, f"{file}: explains")
-    for name in cause.experiments:
-        yield from _known(name, knowledge.experiments, f"{file}: experiments")
-    ids = [rule.id for rule in (*cause.evidence, *cause.contradicts)]
-    for repeated in sorted({name for name in ids if ids.count(name) > 1}):
-        yield f"{file}: the evidence id {repeated!r} is used twice; ids are unique within a cause"
+        sentence = unknown(cause.id, knowledge.taxonomy, where="the id")
+        if sentence is not None:
+            yield found("error", file, ("id",), f"{sentence} (the ids of this domain are those of taxonomy.yaml)")
+    known = {**knowledge.signatures, **knowledge.causes, **knowledge.taxonomy}
+    for key, names in (("explains", known), ("experiments", knowledge.experiments)):
+        for index, name in enumerate(getattr(cause, key)):
+            sentence = unknown(name, names, where=key)
+            if sentence is not None:
+                yield found("error", file, (key, index), sentence)
     if not cause.evidence:
-        yield f"{file}: {cause.id} has no evidence and can never be named"
-    cases = cases_file(file)
-    if cases.is_file():
-        load_cases(cases)
-    else:
-        yield f"{cases}: missing; write `fires:` and `silent:` cases"
+        yield found("error", file, ("evidence",), f"{cause.id} has no evidence and can never be named")
+    listed = places(cause, knowledge)
+    yield from _repeated_ids(listed)
+    for place in listed:
+        for loc, condition in place.conditions():
+            for level, key, text in check_condition(condition, words):
+                yield found(level, place.file, (*loc, key), text)
+    yield from check_logic(cause, listed, to_beat=to_beat)
+    yield from _unfilled(cause, knowledge)
+    yield from _cases(cause, knowledge)
 
 
-def _condition(condition: Condition, knowledge: Knowledge, facts: Collection[str], place: str) -> Iterator[str]:
-    for name in (condition.signature, *(condition.order or ())):
-        if name is not None:
-            yield from _known(name, knowledge.signatures, f"{place} on signature")
-    if condition.signature is not None and condition.signature in knowledge.signatures:
-        captures = _captures(knowledge.signatures[condition.signature].pattern)
-        for key in set(condition.where) - captures - {"message", "count"}:
-            yield f"{place} on {condition.signature} compares {key!r}, which its pattern does not capture"
-    if condition.fact is not None:
-        yield from _known(condition.fact, facts, f"{place} on fact")
-    if condition.log is not None:
-        import re2
-
-        try:
-            re2.compile(condition.log)
-        except re2.error as error:
-            yield f"{place} has a log pattern that is not RE2 syntax: {error}"
+def _repeated_ids(listed: list[Place]) -> Iterator[Finding]:
+    seen: set[str] = set()
+    for place in listed:
+        name = place.rule.id
+        if name in seen:
+            text = f"the evidence id {name!r} is used twice; ids are unique within a cause"
+            yield found("error", place.file, (*place.loc, "id"), text)
+        seen.add(name)
 
 
-def _captures(pattern: str) -> set[str]:
-    import re2
-
-    try:
-        return set(re2.compile(pattern).groupindex)
-    except re2.error:
-        return set()
+def _unfilled(cause: Cause, knowledge: Knowledge) -> Iterator[Finding]:
+    for file in (knowledge.files[cause.id], *knowledge.extensions.get(cause.id, ())):
+        for number, line in enumerate(file.read_text(encoding="utf-8").splitlines(), start=1):
+            if UNFILLED in line:
+                yield Finding("error", file, number, f"this still says {UNFILLED!r}; write it, or take the line out")
 
 
-def _experiments(knowledge: Knowledge) -> Iterator[str]:
+def _cases(cause: Cause, knowledge: Knowledge) -> Iterator[Finding]:
+    file = cases_file(knowledge.files[cause.id])
+    if not file.is_file():
+        yield Finding("error", file, None, "the file is missing; write `fires:` and `silent:` cases")
+        return
+    cases = load_cases(file)
+    few = min(len(cases.fires), len(cases.silent)) < MATURE_CASES
+    if cause.maturity != "experimental" and few:
+        text = (
+            f"maturity {cause.maturity!r} stands for {MATURE_CASES} fires and {MATURE_CASES} silent cases or more;"
+            f" {file.name} has {len(cases.fires)} and {len(cases.silent)}"
+        )
+        yield found("warning", knowledge.files[cause.id], ("maturity",), text)
+
+
+def _experiments(knowledge: Knowledge) -> Iterator[Finding]:
+    known = knowledge.taxonomy or knowledge.causes
     for rule in knowledge.experiments.values():
         file = knowledge.files[rule.id]
-        known = knowledge.taxonomy or knowledge.causes
-        for name in (*rule.confirms, *(name for name in rule.predicts if name != "other")):
-            yield from _known(name, known, f"{file}: cause")
+        confirmed: list[tuple[Location, str]] = [(("confirms", at), name) for at, name in enumerate(rule.confirms)]
+        predicted: list[tuple[Location, str]] = [
+            (("predicts", name), name) for name in rule.predicts if name != "other"
+        ]
+        for loc, name in confirmed + predicted:
+            sentence = unknown(name, {**known, **knowledge.causes}, where="the cause")
+            if sentence is not None:
+                yield found("error", file, loc, sentence)
         if rule.kind == "twin" and len(rule.change) != 1:
-            yield f"{file}: a treatment changes exactly one thing; `change` has {len(rule.change)} entries"
-
-
-def _known(name: str, known: Collection[str], place: str) -> Iterator[str]:
-    if name in known or (name.endswith("*") and any(item.startswith(name[:-1]) for item in known)):
-        return
-    close = difflib.get_close_matches(name, list(known), n=1)
-    yield f"{place} {name!r} does not exist" + (f"; did you mean {close[0]!r}?" if close else "")
+            text = f"a treatment changes exactly one thing; `change` has {len(rule.change)} entries"
+            yield found("error", file, ("change",), text)

@@ -9,8 +9,11 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
+from rca.errors import KnowledgeError, UsageError
+from rca.rules.listing import no_such
 from rca.rules.load import Knowledge
 from rca.rules.schema import Case, CaseFile, Cause
+from rca.rules.skeleton import UNFILLED
 from rca.rules.synthetic import expand
 from rca.rules.yaml_files import read_yaml, validate
 
@@ -51,14 +54,19 @@ class NamedCase:
     """`fires` or `silent`."""
     name: str
     case: Case
-    beside: Path
-    """Folder of the cases file."""
+    file: Path
+    """The cases file."""
 
     @contextmanager
     def folder(self) -> Iterator[Path]:
         """Give the run directory of the case for as long as it is needed."""
-        if self.case.run:
-            yield self.beside / self.case.run
+        if self.case.run is not None:
+            run = self.file.parent / self.case.run
+            if not run.is_dir():
+                raise KnowledgeError(
+                    f"the case `run: {self.case.run}` names no folder beside this file", file=self.file
+                )
+            yield run
             return
         with tempfile.TemporaryDirectory(prefix="rca-case-") as folder:
             yield write_case(self.case, Path(folder) / "run")
@@ -78,28 +86,59 @@ class NamedCase:
 
 
 def cases_of(cause: Cause, knowledge: Knowledge) -> tuple[NamedCase, ...]:
-    """Return the cases that stand beside a cause: none when it has no cases file. Raises KnowledgeError."""
-    file = cases_file(knowledge.files[cause.id])
-    if not file.is_file():
-        return ()
-    cases = load_cases(file)
+    """Return the cases that stand beside a cause and beside what extends it. Raises KnowledgeError."""
     return tuple(
-        NamedCase(cause.id, kind, case.name or f"{kind} {number}", case, file.parent)
-        for kind, group in (("fires", cases.fires), ("silent", cases.silent))
+        NamedCase(cause.id, kind, case.name or f"{kind} {number}", case, file)
+        for file in map(cases_file, _files(cause, knowledge))
+        if file.is_file()
+        for kind, group in _groups(load_cases(file))
         for number, case in enumerate(group, start=1)
     )
 
 
+def chosen(knowledge: Knowledge, prefix: str, folders: Sequence[Path]) -> list[Cause]:
+    """Return the causes whose id starts with `prefix`; without one those that `folders` define or extend, else all.
+
+    Raises UsageError when there is none.
+    """
+    kept = [
+        cause
+        for cause in knowledge.causes.values()
+        if cause.id.startswith(prefix)
+        and (prefix or not folders or any(lies_in(file, folders) for file in _files(cause, knowledge)))
+    ]
+    if not kept:
+        raise UsageError(no_such(prefix, knowledge.causes) if prefix else "these folders define and extend no cause")
+    return kept
+
+
+def lies_in(file: Path, folders: Sequence[Path]) -> bool:
+    """Whether a file is below one of some folders."""
+    return any(folder.resolve() in file.resolve().parents for folder in folders)
+
+
 def run_cases(knowledge: Knowledge, causes: Sequence[Cause], judge: Judge) -> Iterator[CaseResult]:
-    """Judge every case of the given causes; a cause without cases fails."""
+    """Judge every case of the given causes; a cause without cases fails, and so does a case that is not written yet."""
     for cause in causes:
         cases = cases_of(cause, knowledge)
         if not cases:
             name = cases_file(knowledge.files[cause.id]).name
             yield CaseResult(cause.id, "fires", "", passed=False, why=f"{name} is missing; add fires and silent")
         for case in cases:
+            if UNFILLED in case.case.model_dump_json():
+                why = f"it still says {UNFILLED!r}; write it in {case.file}"
+                yield CaseResult(cause.id, case.kind, case.name, passed=False, why=why)
+                continue
             with case.folder() as run:
                 yield case.result(judge(run))
+
+
+def _groups(cases: CaseFile) -> tuple[tuple[str, tuple[Case, ...]], ...]:
+    return ("fires", cases.fires), ("silent", cases.silent)
+
+
+def _files(cause: Cause, knowledge: Knowledge) -> tuple[Path, ...]:
+    return knowledge.files[cause.id], *knowledge.extensions.get(cause.id, ())
 
 
 def write_case(case: Case, folder: Path) -> Path:
