@@ -216,11 +216,7 @@ def _refuse(pattern: str, file: Path, loc: Location) -> None:
 
 def _documents(folder: Path) -> list[tuple[Path, Any]]:
     """Parse the files of a folder; what the same files parsed to last time is taken from the cache."""
-    files = [
-        file
-        for file in sorted(folder.rglob("*.yaml"))
-        if not file.name.endswith(".cases.yaml") and not file.is_symlink() and file.is_file()
-    ]
+    files = [file for file in sorted(folder.rglob("*.yaml")) if _is_rule(file.relative_to(folder), folder)]
     try:
         texts = [file.read_bytes() for file in files]
     except OSError:
@@ -235,6 +231,13 @@ def _documents(folder: Path) -> list[tuple[Path, Any]]:
         with suppress(TypeError):
             cache.write(name, msgspec.json.encode(parsed, enc_hook=_refused))
     return list(zip(files, parsed, strict=True))
+
+
+def _is_rule(file: Path, folder: Path) -> bool:
+    """Whether a file holds rules: not cases, and not what lies in a recorded run below a folder `<cause>.cases`."""
+    recorded = any(part.endswith(".cases") for part in file.parts[:-1])
+    whole = folder / file
+    return not recorded and not file.name.endswith(".cases.yaml") and not whole.is_symlink() and whole.is_file()
 
 
 def _refused(value: Any) -> Any:
