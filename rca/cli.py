@@ -15,7 +15,7 @@ import click
 
 from rca import __version__
 from rca.cli_rules import DISABLE, RULES, rules
-from rca.config import defaults
+from rca.config import defaults, unknown_keys
 from rca.errors import RcaError, UsageError
 from rca.output import save_events, write_reports, write_text
 
@@ -39,7 +39,12 @@ def cli(context: click.Context, config: Path | None) -> None:
     Reads what the job left behind, ranks the possible causes, tests the leading ones on a tiny model, and writes a
     report. Start with: rca analyze RUN_DIR
     """
-    context.default_map = defaults(config)
+    found = defaults(config)
+    options = {name: {str(item.name) for item in command.params} for name, command in cli.commands.items()}
+    wrong = unknown_keys({name: values for name, values in found.items() if name != "rules"}, options)
+    if wrong:
+        raise UsageError(f"{config or 'the configuration'}: {'; '.join(wrong)}")
+    context.default_map = found
 
 
 @cli.command()

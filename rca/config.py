@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import difflib
 import sys
+from collections.abc import Collection, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -14,25 +16,52 @@ else:
     import tomli as tomllib
 
 
+_SPELLED = {"format": "formats", "json": "as_json", "disabled": "disable"}
+"""Key of the file -> name of the option, where the two differ."""
+_OF_RULES = ("list", "show", "check", "test", "reference")
+
+
 def defaults(file: Path | None = None, *, folder: Path = Path()) -> dict[str, Any]:
     """Return option defaults by command, as click's `default_map` wants them. Raises UsageError for a wrong file.
 
-    Top-level keys are for `analyze`; a table such as `[eval]` is for that command.
+    Top-level keys are for `analyze`, `rules` and `disabled` among them for all commands that read rules; a table such
+    as `[eval]` is for that command. Rule folders are relative to the file.
     """
-    if file is not None:
-        found = _parsed(file)
-    elif (folder / "rca.toml").is_file():
-        found = _parsed(folder / "rca.toml")
-    elif (folder / "pyproject.toml").is_file():
-        tool = _parsed(folder / "pyproject.toml").get("tool")
+    file = file or next((item for item in (folder / "rca.toml", folder / "pyproject.toml") if item.is_file()), None)
+    found = {} if file is None else _parsed(file)
+    if file is not None and file.name == "pyproject.toml":
+        tool = found.get("tool")
         found = tool.get("rca", {}) if isinstance(tool, dict) else {}
-    else:
-        found = {}
     tables = {key: value for key, value in found.items() if isinstance(value, dict)}
     plain = {key.replace("-", "_"): value for key, value in found.items() if not isinstance(value, dict)}
-    plain = {{"format": "formats", "json": "as_json"}.get(key, key): value for key, value in plain.items()}
+    plain = {_SPELLED.get(key, key): value for key, value in plain.items()}
+    if file is not None and "rules" in plain:
+        plain["rules"] = [str(file.parent / item) for item in _listed(plain["rules"])]
     shared = {key: value for key, value in plain.items() if key in {"rules", "disable"}}
-    return {"analyze": plain, "explain": shared, "eval": shared} | tables
+    rules = {name: shared for name in _OF_RULES}
+    return {"analyze": plain, "explain": shared, "eval": shared, "rules": rules} | tables
+
+
+def unknown_keys(found: Mapping[str, Any], commands: Mapping[str, Collection[str]]) -> list[str]:
+    """Return a sentence for every key that no option reads. `commands` are the commands with their option names."""
+    sentences = []
+    for command, values in found.items():
+        if command not in commands:
+            sentences.append(f"there is no command for the table [{command}]{_close(command, commands)}")
+        for key in values if command in commands else ():
+            name = _SPELLED.get(key, key.replace("-", "_"))
+            if name not in commands[command] and name not in {"rules", "disable"}:
+                sentences.append(f"`rca {command}` has no option {key!r}{_close(key, commands[command])}")
+    return sentences
+
+
+def _close(name: str, known: Collection[str]) -> str:
+    close = difflib.get_close_matches(name, list(known), n=1)
+    return f"; did you mean {close[0]!r}?" if close else ""
+
+
+def _listed(value: Any) -> list[Any]:
+    return value if isinstance(value, list) else [value]
 
 
 def _parsed(file: Path) -> dict[str, Any]:

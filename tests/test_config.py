@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 
-from rca.config import defaults
+from rca.config import defaults, unknown_keys
 from rca.errors import UsageError
 
 
 def test_rca_toml_gives_defaults_to_analyze_and_rules_to_all(tmp_path) -> None:
     (tmp_path / "rca.toml").write_text('rules = ["team"]\nbudget = "5m"\nformat = ["json"]\n[eval]\nbudget = "10s"\n')
     found = defaults(folder=tmp_path)
-    assert found["analyze"] == {"rules": ["team"], "budget": "5m", "formats": ["json"]}
-    assert found["explain"] == {"rules": ["team"]}
+    team = str(tmp_path / "team")
+    assert found["analyze"] == {"rules": [team], "budget": "5m", "formats": ["json"]}
+    assert found["explain"] == found["rules"]["test"] == {"rules": [team]}
     assert found["eval"] == {"budget": "10s"}
 
 
@@ -33,6 +36,26 @@ def test_a_wrong_file_is_named(tmp_path, text) -> None:
     file.write_text(text)
     with pytest.raises(UsageError, match=r"rca\.toml"):
         defaults(folder=tmp_path)
+
+
+def test_one_folder_may_stand_without_brackets_and_disabled_is_an_option(tmp_path) -> None:
+    (tmp_path / "rca.toml").write_text('rules = "team"\ndisabled = ["memory.leak"]\n')
+    assert defaults(folder=tmp_path)["analyze"] == {"rules": [str(tmp_path / "team")], "disable": ["memory.leak"]}
+
+
+@pytest.mark.parametrize(
+    ("text", "sentence"),
+    [
+        ('budgt = "5m"', r"no option 'budgt'; did you mean 'budget'"),
+        ("[evl]\nbudget = '1m'", r"no command for the table \[evl\]; did you mean 'eval'"),
+        ("[eval]\nbugdet = '1m'", r"`rca eval` has no option 'bugdet'"),
+    ],
+)
+def test_a_key_that_nothing_reads_is_an_error(tmp_path, text, sentence) -> None:
+    (tmp_path / "rca.toml").write_text(text)
+    commands = {"analyze": {"budget", "rules"}, "eval": {"budget"}, "explain": set(), "rules": set()}
+    found = defaults(folder=tmp_path)
+    assert any(re.search(sentence, item) for item in unknown_keys(found | {"rules": {}}, commands))
 
 
 def test_a_tool_that_is_no_table_gives_no_defaults(tmp_path) -> None:
