@@ -36,12 +36,12 @@ def rules() -> None:
 @RULES
 @DISABLE
 @_JSON
-def list_(rules: Sequence[Path], disable: Sequence[str], as_json: bool, **filters: str | None) -> None:
+def list_(prefix: str, rules: Sequence[Path], disable: Sequence[str], as_json: bool, **filters: str | None) -> None:
     """List causes, signatures and experiments whose id starts with PREFIX."""
     from rca.rules.listing import Filter, rows, table
     from rca.rules.load import load
 
-    found = rows(load(rules, disabled=disable), Filter(**{**filters, "prefix": filters["prefix"] or ""}))
+    found = rows(load(rules, disabled=disable), Filter(prefix, **filters))
     click.echo(json.dumps([asdict(row) for row in found], indent=2) if as_json else table(found))
 
 
@@ -165,10 +165,17 @@ def schema(kind: str, write: Path | None) -> None:
 
 
 @rules.command()
+@click.argument("page", type=click.Choice(("causes", "signatures", "field-guide")), default="causes")
+@click.option("--write", type=click.Path(path_type=Path), metavar="DIR", help="Write all pages to DIR.")
 @RULES
-def reference(rules: Sequence[Path]) -> None:
-    """Print the reference of all causes and signatures as one Markdown page."""
+def reference(page: str, write: Path | None, rules: Sequence[Path]) -> None:
+    """Print a PAGE of the reference, generated from the rules, as Markdown."""
     from rca.rules.load import load
-    from rca.rules.reference import page
+    from rca.rules.reference import PAGES, write_pages
 
-    click.echo(page(load(rules)), nl=False)
+    knowledge = load(rules)
+    if write is None:
+        click.echo(PAGES[page](knowledge), nl=False)
+        return
+    for file in write_pages(knowledge, write):
+        click.echo(f"wrote {file}")

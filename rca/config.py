@@ -38,7 +38,7 @@ def defaults(file: Path | None = None, *, folder: Path = Path()) -> dict[str, An
     if file is not None and "rules" in plain:
         plain["rules"] = [str(file.parent / item) for item in _listed(plain["rules"])]
     shared = {key: value for key, value in plain.items() if key in {"rules", "disable"}}
-    rules = {name: shared for name in _OF_RULES}
+    rules = dict.fromkeys(_OF_RULES, shared)
     return {"analyze": plain, "explain": shared, "eval": shared, "rules": rules} | tables
 
 

@@ -52,7 +52,11 @@ def _order(condition: Condition) -> str:
 
 
 def _listed(word: str, parts: Iterable[Condition]) -> str:
-    return f"{word} of: " + "; ".join(condition_words(part) for part in parts)
+    return f"{word} of: " + "; ".join(_inner(part) for part in parts)
+
+
+def _inner(part: Condition) -> str:
+    return f"({condition_words(part)})" if part.kind in {"all", "any"} else condition_words(part)
 
 
 def _value(value: Any, op: str) -> str:
@@ -81,7 +85,7 @@ _KINDS: Mapping[str, Callable[[Condition], str]] = {
     "order": _order,
     "all": lambda item: _listed("all", item.all or ()),
     "any": lambda item: _listed("any", item.any or ()),
-    "not": lambda item: "not " + " ".join(condition_words(part) for part in (item.not_,) if part),
+    "not": lambda item: "not " + " ".join(_inner(part) for part in (item.not_,) if part),
 }
 
 
