@@ -101,6 +101,8 @@ def _comparison(condition: Condition) -> Iterator[Problem]:
 def _fact(condition: Condition, words: Words) -> Iterator[Problem]:
     name, kind = str(condition.fact), words.kinds.get(str(condition.fact))
     meaning, used = words.facts.get(name, ""), _kind(condition)
+    if condition.op in ORDERINGS and not _ordered(condition.value):
+        return
     if kind is not None and used not in {None, kind}:
         yield "error", "value", f"the fact {name} is {_KINDS[kind]}; {condition.value!r} is {_KINDS[str(used)]}"
     elif meaning.startswith("share") and _beyond_share(condition):

@@ -87,7 +87,7 @@ def _alternatives(condition: Condition, *, holds: bool) -> list[list[Demand]]:
     if condition.not_ is not None:
         return _alternatives(condition.not_, holds=not holds)
     parts = condition.all if condition.any is None else condition.any
-    if parts is None:
+    if not parts:
         return [[_demand(condition, holds=holds)]]
     choices = [_alternatives(part, holds=holds) for part in parts]
     if (condition.any is not None) is holds:
@@ -99,7 +99,8 @@ def _alternatives(condition: Condition, *, holds: bool) -> list[list[Demand]]:
 
 def _demand(condition: Condition, *, holds: bool) -> Demand:
     if condition.kind in {"fact", "config"} and condition.value is not None:
-        op = "==" if condition.op in {None, "exists"} else str(condition.op)
+        listed = isinstance(condition.value, tuple)
+        op = "in" if listed else "==" if condition.op in {None, "exists"} else str(condition.op)
         return (f"{condition.kind} {getattr(condition, condition.kind)}", op, condition.value, holds)
     return (_canonical(condition), "==", True, holds)
 

@@ -12,7 +12,7 @@ from rca.errors import UsageError
 from rca.rules.schema import CaseFile, Cause
 from rca.rules.skeleton import UNFILLED, blank, pattern_of, skeleton
 
-LINE = "2026-03-01 10:11:12,345 [ERROR] lease 'n17' (of /mnt/cache/a) lost after 30.5 s [Errno 28]: 0x7f3a at 10.0.0.3:29500"
+LINE = "2026-03-01 10:11:12,345 [ERROR] lease 'n17' (of /mnt/a) lost after 30.5 s [Errno 28]: 0x7f3a at 10.0.0.3:80"
 
 
 def test_what_differs_between_runs_is_general_and_the_words_stay() -> None:
