@@ -126,13 +126,15 @@ def _bound(value: Any) -> float | None:
 
 
 def _meets(value: Any, demands: Sequence[Demand]) -> bool:
-    return all(_meets_one(value, op, wanted) is holds for _, op, wanted, holds in demands if not _open(value, op))
+    return all(
+        _meets_one(value, op, wanted) is holds for _, op, wanted, holds in demands if not _open(value, op, wanted)
+    )
 
 
 def _meets_one(value: Any, op: str, wanted: Any) -> bool:
     return False if op in ORDERINGS and isinstance(value, bool) else compare(value, op, wanted)
 
 
-def _open(value: Any, op: str) -> bool:
-    """Whether a demand says nothing about a sample: a text that a pattern wants is not among the samples."""
-    return op == "matches" and value == _OTHER
+def _open(value: Any, op: str, wanted: Any) -> bool:
+    """Whether a demand says nothing about a sample: a text that a pattern wants is not among them, nor what is no bound."""
+    return (op == "matches" and value == _OTHER) or (op in ORDERINGS and number(wanted) is None)
