@@ -27,6 +27,8 @@ AFTER_FAILURE_FACTOR = 0.3
 ORDINARY_FACTOR = 0.1
 """Share of its weight that a message keeps when a healthy run of the same job says it as often. A weight is the log of
 how much likelier the sign is with the cause than without; what is said without it too tells next to nothing."""
+EXPERIMENTAL_DISCOUNT = 0.7
+"""Nats taken from a cause of maturity `experimental`: it needs twice the odds of the others."""
 EXPLAINED_PENALTY = 3.0
 """Nats taken from a cause that a credible cause explains."""
 CREDIBLE_MARGIN = 0.7
@@ -138,6 +140,8 @@ class _Scorer:
         score = math.log(cause.prior) + sum(item.weight for item in found)
         if any(item.weight > 0 and self.same_line.intersection(item.answer.events) for item in found):
             score += FIRST_FAILURE_BONUS
+        if cause.maturity == "experimental":
+            score -= EXPERIMENTAL_DISCOUNT
         return Candidate(cause=cause, found=tuple(found), score=score)
 
     def _weighted(
