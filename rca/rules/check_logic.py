@@ -136,5 +136,5 @@ def _meets_one(value: Any, op: str, wanted: Any) -> bool:
 
 
 def _open(value: Any, op: str, wanted: Any) -> bool:
-    """Whether a demand says nothing about a sample: a text that a pattern wants is not among them, nor what is no bound."""
+    """Whether a demand says nothing about a sample: the texts that a pattern wants are not among the samples."""
     return (op == "matches" and value == _OTHER) or (op in ORDERINGS and number(wanted) is None)

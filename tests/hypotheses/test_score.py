@@ -98,3 +98,10 @@ def test_cascade_messages_after_the_first_failure_weigh_less() -> None:
 
 def test_an_unsupported_cause_is_not_listed() -> None:
     assert ranked([cause("a.b", {"signature": "x.absent", "weight": 5}, prior=0.5)], [("x.y", 0)]).candidates == ()
+
+
+def test_an_experimental_cause_needs_twice_the_odds() -> None:
+    rule = {"id": "seen", "signature": "x.y", "weight": 4, "says": "Seen."}
+    sure = ranked([cause("a.sure", rule, maturity="test"), cause("a.new", rule)], [("x.y", 0)])
+    odds = {item.cause.id: item.probability for item in sure.candidates}
+    assert odds["a.sure"] / odds["a.new"] == pytest.approx(2.0, rel=0.01)
