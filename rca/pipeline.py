@@ -37,6 +37,7 @@ from rca.ingest.read import read_source
 from rca.ingest.registry import INGESTORS
 from rca.redact import redact_diagnosis
 from rca.rules.load import Knowledge, load
+from rca.rules.words import maturity_note
 
 if TYPE_CHECKING:
     from rca.agent import Investigation
@@ -320,7 +321,7 @@ def _diagnosis(
         settings=settings(events),
         environment_findings=environment_findings(after.hypotheses, chosen),
         sources=reading.records,
-        warnings=(*knowledge.notes, *notes.warnings),
+        warnings=(*knowledge.notes, *maturity_note(knowledge.causes.get(chosen.cause)), *notes.warnings),
         missing=missing(after.hypotheses, chosen),
     )
 

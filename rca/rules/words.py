@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
-from rca.rules.schema import Condition, Maturity
+from rca.rules.schema import Cause, Condition, Maturity
 
 MATURITIES: Mapping[Maturity, str] = {
     "experimental": "new; it needs twice the odds of other causes to be named",
@@ -27,6 +27,13 @@ _OPERATORS = {"==": "is", "!=": "is not", "in": "is one of", "matches": "matches
 def strength(weight: float) -> str:
     """Return a weight in nats as a word: hint, supports, strong, decides."""
     return next(word for least, word in _STRENGTHS if weight >= least)
+
+
+def maturity_note(cause: Cause | None) -> tuple[str, ...]:
+    """Return the warning that belongs to a verdict by a rule that is still experimental."""
+    if cause is None or cause.maturity != "experimental":
+        return ()
+    return (f"{cause.id} is an experimental rule ({MATURITIES['experimental']}); read its evidence before acting on it",)
 
 
 def condition_words(condition: Condition) -> str:
