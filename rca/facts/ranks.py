@@ -30,7 +30,7 @@ MIN_RANKS_FOR_OUTLIER = 3
 MIN_POINTS = 3
 
 _WORK = re.compile(r"(?:^|[/._ -])(?:fwd|bwd|forward|backward|compute|fprop|bprop)(?:$|[/._ -])")
-_WAIT = re.compile(
+WAIT = re.compile(
     r"(?:wait|all_?reduce|all_?gather|reduce_?scatter|barrier|nccl|(?:^|[/._ -])(?:comm|sync)(?:$|[/._ -]))"
 )
 _NO_TIME = re.compile(
@@ -90,7 +90,7 @@ def _logged(events: EventTable) -> _Logged:
             continue
         part = _medians(events.all_metrics(name))
         if len(part.values) > 1 and name != "step_time":
-            (wait if _WAIT.search(name) else work if _WORK.search(name) else []).append(part)
+            (wait if WAIT.search(name) else work if _WORK.search(name) else []).append(part)
     return _Logged(
         _summed(work),
         _summed(wait),

@@ -14,6 +14,7 @@ from rca.events import EventTable
 from rca.facts import (
     approach,
     audio_rate,
+    baseline,
     chronology,
     collectives,
     divergence,
@@ -45,6 +46,7 @@ from rca.facts import (
     samples,
     silence,
     spikes,
+    step_parts,
     telemetry,
     throughput,
     trace,
@@ -87,7 +89,9 @@ MODULES = (
     telemetry,
     trace,
     profiler_table,
+    step_parts,
     quality,
+    baseline,
 )
 
 ALL: tuple[FactFunction, ...] = tuple(function for module in MODULES for function in module.FACTS)

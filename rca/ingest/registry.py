@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from rca.ingest.blocks.assigned_settings import AssignedSettingsParser
 from rca.ingest.blocks.bare_exceptions import BareExceptionParser
 from rca.ingest.blocks.command_lines import CommandLineParser
 from rca.ingest.blocks.exits import ExitParser
@@ -46,6 +47,7 @@ BLOCKS: tuple[BlockParser, ...] = (
     BareExceptionParser(),
     SettingsLineParser(),
     SettingsBlockParser(),
+    AssignedSettingsParser(),
     CommandLineParser(),
 )
 """Parsers of what spans several lines of a log; the first that knows a line takes it."""

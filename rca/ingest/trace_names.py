@@ -50,7 +50,8 @@ _HOST_ANNOTATIONS = ("Optimizer.", "DistributedDataParallel.", "DataParallel.")
 
 _TENSOR_CORE = ("h884", "s884", "h1688", "s1688", "hmma", "i8816", "16816", "16832", "c1688", "nvjet", "tensorop",
                 "wgmma", "gmma", "bmma", "warpspecialized", "warp_specialized", "tf32f32", "bf16bf16", "f16f16", "e4m3",
-                "bf16xbf16", "mxfp4", "flash", "fmha", "xdlops", "mfma", "gtcx", "triton_tem_", "_mi16x16", "_mi32x32")  # fmt: skip
+                "bf16xbf16", "mxfp4", "flash", "fmha", "xdlops", "mfma", "gtcx", "triton_tem_", "_mi16x16",
+                "_mi32x32")  # fmt: skip
 """Parts of the names (lower case) of kernels that run on matrix units: torch-tb-profiler's list (from NVIDIA PyProf),
 the Hopper libraries it predates (nvjet, wgmma), CUTLASS' tensorop, attention kernels, and AMD's xdlops and MFMA."""
 _NO_TENSOR_CORE = ("simt", "sgemm_", "ffma")

@@ -61,6 +61,15 @@ def test_a_signature_gives_its_captures_with_their_types(tmp_path: Path) -> None
     assert row["time"].isoformat() == "2024-10-22T03:11:05.444000+00:00"
 
 
+def test_the_message_of_an_exception_that_was_being_handled_is_searched(tmp_path: Path) -> None:
+    code = "    CUDA out of memory. Tried to allocate 1.00 MiB\n"
+    inner = 'Traceback (most recent call last):\n  File "a.py", line 1, in f\n' + code
+    handled = inner + "OutOfMemoryError: CUDA out of memory. Tried to allocate 2.50 GiB\n"
+    outer = 'Traceback (most recent call last):\n  File "a.py", line 2, in g\n    log(loss)\nNameError: x\n'
+    link = "\nDuring handling of the above exception, another exception occurred:\n\n"
+    assert [row["line"] for row in rows(ingest(tmp_path, handled + link + outer, OOM))] == [4]
+
+
 @pytest.mark.parametrize(
     "line", ["Killed", "[rank1]: Killed", "2024-10-22 03:11:05 Killed", "\x1b[31mKilled\x1b[0m", "7: Killed\r"]
 )

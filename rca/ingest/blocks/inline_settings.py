@@ -24,7 +24,7 @@ _KEYS = (
     r"num_layers|n_layers?|"
     r"dropout|max_new_tokens|max_tokens|max_model_len|gpu_memory_utilization|tensor_parallel_size|lora_r|"
     r"load_in_[48]bit|"
-    r"num_beams|temperature|top_p|attn_implementation|scheduler|lr_scheduler\w*|accumulate_grad_batches"
+    r"padding|packing|group_by_length|num_beams|temperature|top_p|attn_implementation|scheduler|lr_scheduler\w*|accumulate_grad_batches"
 )
 _PAIR = re.compile(
     r"(?<![\w.\-/])(?P<key>" + _KEYS + r")(?P<sep>\s?=\s?|: ?)"

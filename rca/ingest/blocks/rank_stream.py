@@ -62,6 +62,11 @@ class RankStream:
         return self._ahead[ahead]
 
     @property
+    def used(self) -> int:
+        """Number of lines used up so far."""
+        return len(self._taken)
+
+    @property
     def last(self) -> int:
         """The line used up last."""
         return self._taken[-1]
@@ -81,9 +86,9 @@ class RankStream:
         first, this = self._document.prefix(self._first), self._document.prefix(line)
         return first.time is None and first.level is None and (this.time is not None or this.level is not None)
 
-    def silence(self) -> None:
-        """Declare the lines taken so far source code and file names, not messages."""
-        self._document.silent.update(self._taken)
+    def silence(self, since: int) -> None:
+        """Declare the lines taken after the first `since` ones source code and file names, not messages."""
+        self._document.silent.update(self._taken[since:])
 
     def close(self) -> int:
         """Return the line after the block; lines of others in between stay open to other parsers."""

@@ -83,7 +83,10 @@ class TracebackParser:
                 "frames": frames,
                 "type": last.type,
                 "message": last.message,
-                "chain": [{"type": item.type, "message": item.message} for item in chain[:-1]],
+                "chain": [
+                    {"type": item.type, "message": item.message, "line": item.line, "frames": _kept(item.frames)}
+                    for item in chain[:-1]
+                ],
                 "worker": last.worker,
                 "user_frame": own[-1] if own else None,
                 "truncated": True if last.type is None else None,
@@ -122,6 +125,7 @@ def _read_one(stream: RankStream) -> _Raised:
     """Read frames, then the line that names the exception, then the rest of its message."""
     item = stream.peek()
     raised = _Raised(line=stream.last)
+    before = stream.used
     while item is not None:
         message = item[1]
         frame = _FRAME.match(message)
@@ -139,7 +143,7 @@ def _read_one(stream: RankStream) -> _Raised:
         elif _EXCEPTION.match(message) or not _resume(stream):
             break
         item = stream.peek()
-    stream.silence()
+    stream.silence(before)
     found = None if item is None else _EXCEPTION.match(item[1])
     if item is None or found is None:
         return raised

@@ -17,6 +17,8 @@ from rca.ingest.training_metrics.pairs import Pair, entry, pairs, rate, slots
 from rca.ingest.training_metrics.serving import TRIGGERS as SERVING
 from rca.ingest.training_metrics.serving import serving
 from rca.ingest.training_metrics.step_counter import StepCounter
+from rca.ingest.training_metrics.timers import TRIGGERS as TIMERS
+from rca.ingest.training_metrics.timers import timers
 
 TRIGGERS = (
     r"(?i)(?:loss|\bsteps?|iter(?:ation)?s?|epoch|\bep|\btrl|\btel|ppl|updates?|"
@@ -25,7 +27,9 @@ TRIGGERS = (
     r"\d%(?: Completed)? ?\|",
     r"(?i)\d[ =:>]{0,3}\[?[ \d/]{0,12}\]? ?\|?loss",
     r"(?i)(?:reducing|reduce)\b.{0,40}loss scale|loss scale: [0-9.]+, (?:reducing|but)",
+    r"\bit[=:] ?\d",
     *SERVING,
+    *TIMERS,
 )
 """Patterns of lines that may hold metrics."""
 
@@ -105,6 +109,10 @@ class MetricReader:
         if served:
             for pair in served:
                 self._add(segment, pair.name, pair.value, pair.unit, None, phase="inference")
+            return True
+        timed = timers(message)
+        if timed:
+            self._pairs(segment, timed, self._counter.last_step, phase="train")
             return True
         return self._first_of_its_shape(segment)
 

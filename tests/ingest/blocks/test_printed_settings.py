@@ -41,6 +41,11 @@ SETTINGS: list[tuple[str, str, dict[str, Any]]] = [
         {"optimizer": "adamw", "learning_rate": 0.0003, "weight_decay": 0.1, "adam_beta2": 0.98},
     ),
     (
+        "assignments one a line",
+        "Overriding config with a.py:\ninit_from = 'resume'\nmax_iters = 640000\nlr_decay_iters = 600000\nmin_lr = 0.0\nready\n",
+        {"max_steps": 640000, "lr_decay_steps": 600000, "min_lr": 0.0, "init_from": "resume"},
+    ),
+    (
         "a dict of arguments",
         "args: {'precision': 'half', 'optimizer': 'AdamW', 'lr': 1e-05, 'grad_clip': None, 'batch': 16}\n",
         {"learning_rate": 1e-5, "batch_size": 16, "optimizer": "AdamW"},
@@ -135,6 +140,18 @@ def test_settings_stand_where_they_were_printed(read: Callable) -> None:
     assert (event.line, event.rank, event.value, event.text) == (2, 3, 0.1, "0.1")
     assert event.attr("key") == "lr"
     assert event.time is not None
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "model = net\nready = soon\nDone.\n",
+        "eval_accuracy = 0.8124\neval_samples = 512\neval_steps_done = 64\n",
+        "".join(f"step {n} loss 2.{n}\n" for n in range(9)) + "alpha = 1\nbeta = 2\ngamma = 3\n",
+    ],
+)
+def test_results_and_stray_assignments_are_no_settings(read: Callable, text: str) -> None:
+    assert not set(read("train.log", text).config()) & {"model", "eval_accuracy", "alpha"}
 
 
 def test_what_many_ranks_print_counts_once(read: Callable) -> None:

@@ -93,6 +93,8 @@ def test_a_chain_is_one_event_with_its_causes(read: Callable, link: str) -> None
     (event,) = raised(read("run.log", f"{inner}\n{link}\n\n{PLAIN}"))
     assert event.name == "RuntimeError"
     assert [cause["type"] for cause in event.attr("chain")] == ["KeyError"]
+    assert event.attr("chain")[0]["line"] == 7
+    assert event.attr("chain")[0]["frames"][0]["line"] == 120
     assert event.line == 17
 
 
