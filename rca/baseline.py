@@ -79,8 +79,8 @@ class Baseline(_Model):
     """Whether the differences count as evidence."""
     notes: tuple[str, ...] = ()
     """What is wrong with the comparison, one sentence each: the baseline failed itself, or is another job."""
-    alike: float = 0.0
-    """Share of messages, settings and metrics that both have, of the run that has fewer."""
+    alike: float | None = None
+    """Share of settings or of messages that both have, of the run that has fewer; None where there are too few."""
     differences: tuple[Difference, ...] = ()
     unchanged: int = 0
     """Settings, packages and properties that are the same in both."""

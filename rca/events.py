@@ -283,6 +283,11 @@ class EventTable:
         """Global ranks that appear in the table."""
         return tuple(sorted(int(rank) for rank in self.table["rank"].unique().to_pylist() if rank is not None))
 
+    @property
+    def hosts(self) -> tuple[str, ...]:
+        """Nodes that appear in the table, sorted."""
+        return tuple(sorted(host for host in self.table["host"].cast(pa.string()).unique().to_pylist() if host))
+
     @cached_property
     def _series(self) -> Mapping[str, tuple[MetricSeries, ...]]:
         import pyarrow.compute as pc
@@ -342,16 +347,17 @@ class EventTable:
         return frame
 
     def as_benign(self, event_ids: Collection[int]) -> EventTable:
-        """Return the table with these events marked as benign warnings, so that no fact takes them for a failure."""
+        """Return the table in which these events are no failures: what was wrong about them is a benign warning."""
         import pyarrow.compute as pc
 
-        mask = pc.is_in(self.table["event_id"], value_set=pa.array(sorted(event_ids), type=pa.int64()))
         table = self.table
-        for name, value in (("role", "benign"), ("severity", "warning")):
-            changed = pc.if_else(mask, pa.scalar(value), table[name].cast(pa.string()))
-            table = table.set_column(
-                table.schema.get_field_index(name), table.schema.field(name), changed.cast(_CATEGORY)
-            )
+        chosen = pc.is_in(table["event_id"], value_set=pa.array(sorted(event_ids), type=pa.int64()))
+        raised = pc.equal(table["kind"].cast(pa.string()), "exception")
+        for name, value, worse in (("role", "benign", ROLES[:3]), ("severity", "warning", SEVERITIES[3:])):
+            said = table[name].cast(pa.string())
+            wrong = pc.or_(raised, pc.is_in(said, value_set=pa.array(worse)))
+            changed = pc.if_else(pc.and_(chosen, wrong), pa.scalar(value), said).cast(_CATEGORY)
+            table = table.set_column(table.schema.get_field_index(name), table.schema.field(name), changed)
         return EventTable(table, text_sources=self._text_sources)
 
     def write_parquet(self, file: Path) -> None:

@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import datetime as dt
-import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal, TypeVar
+from typing import TYPE_CHECKING, Literal
 
 import rca
+from rca.baseline import Baseline
 from rca.collect.evidence import hypotheses as collect_hypotheses
 from rca.collect.overview import overview
 from rca.collect.series import curves
@@ -21,6 +20,7 @@ from rca.collect.verdict import environment_findings, missing, verdict
 from rca.diagnosis import Diagnosis, Hypothesis, SourceRecord
 from rca.errors import NothingReadable, UsageError
 from rca.events import EventTable
+from rca.facts.baseline import baseline_facts
 from rca.facts.chronology import failure
 from rca.facts.interface import Fact, FactFunction
 from rca.facts.registry import ALL as FACT_FUNCTIONS
@@ -35,17 +35,20 @@ from rca.ingest.interface import IngestContext, Ingested, Source
 from rca.ingest.parallel import in_processes
 from rca.ingest.read import read_source
 from rca.ingest.registry import INGESTORS
+from rca.ingest.text import TextIngestor
+from rca.notes import Notes
 from rca.redact import redact_diagnosis
 from rca.rules.load import Knowledge, load
 from rca.rules.words import maturity_note
 
 if TYPE_CHECKING:
     from rca.agent import Investigation
+    from rca.compare.comparison import Opposed
+    from rca.compare.interface import Side
 
 RedactMode = Literal["default", "strict", "none"]
 Progress = Callable[[str, int, int], None]
 """Stage, done, total."""
-_T = TypeVar("_T")
 
 
 @dataclass(frozen=True)
@@ -61,6 +64,8 @@ class Options:
     jobs: int = 1
     strict: bool = False
     """Raise what a plug-in raises instead of noting it in the report."""
+    baseline: Path | None = None
+    """Directory of a healthy run of the same job, to compare with."""
 
 
 @dataclass(frozen=True)
@@ -83,63 +88,47 @@ class Analysis:
     view: View
 
 
-@dataclass
-class _Notes:
-    """Warnings and timings that gather on the way."""
-
-    strict: bool
-    warnings: list[str] = field(default_factory=list)
-    timings: dict[str, float] = field(default_factory=dict)
-
-    @contextmanager
-    def timed(self, stage: str) -> Iterator[None]:
-        start = time.perf_counter()
-        yield
-        self.timings[stage] = round(time.perf_counter() - start, 4)
-
-    def guarded(self, what: str, call: Callable[[], _T], otherwise: _T) -> _T:
-        """Call a plug-in; whatever it raises becomes a warning, so that the rest of the analysis goes on."""
-        try:
-            return call()
-        except UsageError:
-            raise
-        except Exception as error:
-            if self.strict:
-                raise
-            self.warnings.append(f"{what} failed and was left out: {type(error).__name__}: {error}")
-            return otherwise
-
-
 def analyze(
     run_dir: str | Path,
     *,
     rules: Sequence[Path] = (),
     disabled: Sequence[str] = (),
+    baseline: str | Path | None = None,
     options: Options | None = None,
     progress: Progress | None = None,
 ) -> Diagnosis:
     """Find out why the job that left `run_dir` behind failed or trains badly.
 
-    `rules` are further knowledge folders, `disabled` ids of rules to leave out. Raises UsageError for a directory that
-    does not exist, NothingReadable for one without a readable file, KnowledgeError for a wrong rule file.
+    `rules` are further knowledge folders, `disabled` ids of rules to leave out, `baseline` is a healthy run of the
+    same job. Raises UsageError for a directory that does not exist and for a baseline that cannot be read,
+    NothingReadable for a run without a readable file, KnowledgeError for a wrong rule file.
     """
     knowledge = load(rules, disabled=disabled)
-    return examine(Path(run_dir), knowledge, options=options or Options(), progress=progress).diagnosis
+    chosen = options or Options()
+    if baseline is not None:
+        chosen = replace(chosen, baseline=Path(baseline))
+    return examine(Path(run_dir), knowledge, options=chosen, progress=progress).diagnosis
 
 
 def examine(run_dir: Path, knowledge: Knowledge, *, options: Options, progress: Progress | None = None) -> Analysis:
     """Analyse a run directory with knowledge that is loaded already; see `analyze`."""
-    notes = _Notes(strict=options.strict)
+    notes = Notes(strict=options.strict)
     tell = progress or _silent
+    healthy = None if options.baseline is None else _healthy(options.baseline, knowledge, options, notes, tell)
+    opposed = baseline = None
     with notes.timed("read"):
         reading = _read(run_dir, knowledge, options, notes, tell)
+    if healthy is not None:
+        reading, opposed = _opposed(run_dir, reading, healthy, notes)
     events = reading.events
     with notes.timed("facts"):
         tell("facts", 0, 1)
         facts = extract_facts(events, notes)
+    if opposed is not None:
+        baseline, facts = _compared(run_dir, reading, opposed, facts, notes)
     with notes.timed("rank"):
         tell("rank", 0, 1)
-        view = View(events=events, facts=facts)
+        view = View(events=events, facts=facts, ordinary=frozenset() if opposed is None else opposed.ordinary)
         ranking = ranking_of(view, knowledge)
         found = collect_hypotheses(
             ranking.candidates, events, facts, context=partial(lines_around, reading.sources), meanings=CATALOGUE
@@ -154,6 +143,7 @@ def examine(run_dir: Path, knowledge: Knowledge, *, options: Options, progress: 
             run_dir,
             reading,
             facts=facts,
+            baseline=baseline,
             ranking=ranking,
             before=found,
             after=investigation,
@@ -161,7 +151,8 @@ def examine(run_dir: Path, knowledge: Knowledge, *, options: Options, progress: 
             notes=notes,
         )
     with notes.timed("redact"):
-        diagnosis = redact_diagnosis(diagnosis, mode=options.redact, hosts=diagnosis.run.hosts)
+        hosts = (*events.hosts, *(() if healthy is None else healthy.events.hosts))
+        diagnosis = redact_diagnosis(diagnosis, mode=options.redact, hosts=hosts)
     diagnosis = diagnosis.model_copy(update={"timings": dict(notes.timings)})
     return Analysis(diagnosis=diagnosis, events=events, ranking=ranking, view=view)
 
@@ -173,7 +164,7 @@ def judge(run_dir: Path, knowledge: Knowledge) -> tuple[str, ...]:
 
 def observe(run_dir: Path, knowledge: Knowledge) -> View:
     """Return what a run shows, to which causes are put; what a plug-in raises is raised."""
-    notes = _Notes(strict=True)
+    notes = Notes(strict=True)
     events = _read(run_dir, knowledge, Options(), notes, _silent).events
     return View(events=events, facts=extract_facts(events, notes))
 
@@ -192,7 +183,64 @@ def ranking_of(view: View, knowledge: Knowledge) -> Ranking:
     return rank(causes, view, signatures=knowledge.signatures, calibration=knowledge.calibration)
 
 
-def extract_facts(events: EventTable, notes: _Notes) -> Mapping[str, Fact]:
+def _healthy(folder: Path, knowledge: Knowledge, options: Options, notes: Notes, tell: Progress) -> Side:
+    """Read the healthy run that the run in question is compared with, and judge whether it was healthy."""
+    from rca.compare.comparison import doubts
+
+    told = Notes(strict=options.strict)
+    with notes.timed("baseline"):
+        try:
+            reading = _read(folder, knowledge, options, told, tell)
+        except (NothingReadable, UsageError) as error:
+            raise UsageError(f"the baseline cannot be used: {error}") from error
+        facts = extract_facts(reading.events, told)
+        ranking = ranking_of(View(events=reading.events, facts=facts), knowledge)
+    notes.warnings += [f"In the baseline, {warning}" for warning in told.warnings]
+    return _side(folder, reading, facts, doubts=doubts(facts, *answer(ranking)))
+
+
+def _side(folder: Path, reading: Reading, facts: Mapping[str, Fact], *, doubts: Sequence[str] = ()) -> Side:
+    from rca.compare.interface import Side
+
+    logs = {record.path for record in reading.records if record.status == "read" and record.kind == TextIngestor.name}
+    return Side(
+        name=_name(folder),
+        path=str(folder),
+        events=reading.events,
+        facts=facts,
+        logs=[source for source in reading.sources if source.path in logs],
+        files=len(reading.records),
+        doubts=tuple(doubts),
+    )
+
+
+def _opposed(run_dir: Path, reading: Reading, healthy: Side, notes: Notes) -> tuple[Reading, Opposed | None]:
+    """Lay the runs beside each other; what the healthy one says as well is no sign of failure."""
+    from rca.compare.comparison import oppose
+
+    with notes.timed("compare"):
+        what = "the comparison with the baseline"
+        opposed = notes.guarded(what, lambda: oppose(_side(run_dir, reading, {}), healthy), None)
+    if opposed is None or not opposed.ordinary:
+        return reading, opposed
+    return replace(reading, events=reading.events.as_benign(opposed.ordinary)), opposed
+
+
+def _compared(
+    run_dir: Path, reading: Reading, opposed: Opposed, facts: Mapping[str, Fact], notes: Notes
+) -> tuple[Baseline | None, Mapping[str, Fact]]:
+    """Return what differs between the two runs, and the facts with those that follow from it."""
+    from rca.compare.comparison import compare
+
+    def call() -> tuple[Baseline | None, Mapping[str, Fact]]:
+        baseline = compare(_side(run_dir, reading, facts), opposed)
+        return baseline, {**facts, **{fact.name: fact for fact in baseline_facts(baseline, reading.events)}}
+
+    otherwise: tuple[Baseline | None, Mapping[str, Fact]] = (None, facts)
+    return notes.guarded("the comparison with the baseline", call, otherwise)
+
+
+def extract_facts(events: EventTable, notes: Notes) -> Mapping[str, Fact]:
     """Compute all facts; a function that fails is noted and the others go on."""
     facts: dict[str, Fact] = {}
     for function in FACT_FUNCTIONS:
@@ -210,7 +258,7 @@ def _silent(_stage: str, _done: int, _total: int) -> None:
     return
 
 
-def _read(run_dir: Path, knowledge: Knowledge, options: Options, notes: _Notes, tell: Progress) -> Reading:
+def _read(run_dir: Path, knowledge: Knowledge, options: Options, notes: Notes, tell: Progress) -> Reading:
     if not run_dir.is_dir():
         raise UsageError(f"{run_dir} is not a directory; give the folder that holds the logs of the run")
     context = IngestContext(signatures=knowledge.patterns)
@@ -232,7 +280,7 @@ def _read(run_dir: Path, knowledge: Knowledge, options: Options, notes: _Notes, 
 
 
 def _mapped(
-    sources: Sequence[Source], context: IngestContext, options: Options, notes: _Notes
+    sources: Sequence[Source], context: IngestContext, options: Options, notes: Notes
 ) -> Iterator[tuple[Source, tuple[SourceRecord, Ingested | None]]]:
     """Read every source, here or in worker processes, in the order given."""
     read = partial(read_source, ingestors=INGESTORS, context=context)
@@ -256,7 +304,7 @@ def _investigate(
     events: EventTable,
     facts: Mapping[str, Fact],
     options: Options,
-    notes: _Notes,
+    notes: Notes,
 ) -> Investigation:
     from rca.agent import Investigation, investigate
 
@@ -286,11 +334,12 @@ def _diagnosis(
     reading: Reading,
     *,
     facts: Mapping[str, Fact],
+    baseline: Baseline | None,
     ranking: Ranking,
     before: Sequence[Hypothesis],
     after: Investigation,
     knowledge: Knowledge,
-    notes: _Notes,
+    notes: Notes,
 ) -> Diagnosis:
     events = reading.events
     observed = notes.guarded("the description of the failure", lambda: failure(events, facts), None)
@@ -318,10 +367,16 @@ def _diagnosis(
         series=curves(events),
         breakdowns=notes.guarded("the step breakdown", lambda: breakdowns(events), ()),
         timeline=timeline(events, failure_event=first.events[0] if first is not None and first.events else None),
-        settings=settings(events),
+        settings=settings(events, baseline=baseline),
+        baseline=baseline,
         environment_findings=environment_findings(after.hypotheses, chosen),
         sources=reading.records,
-        warnings=(*knowledge.notes, *maturity_note(knowledge.causes.get(chosen.cause)), *notes.warnings),
+        warnings=(
+            *knowledge.notes,
+            *maturity_note(knowledge.causes.get(chosen.cause)),
+            *(baseline.notes if baseline else ()),
+            *notes.warnings,
+        ),
         missing=missing(after.hypotheses, chosen),
     )
 

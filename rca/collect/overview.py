@@ -22,14 +22,13 @@ def overview(name: str, path: Path, events: EventTable, sources: Sequence[Source
     """Return the extent of the run as its sources show it."""
     times = [int(value) for value in _ends(events.table["time"].cast(pa.int64()))]
     steps = [int(value) for value in _ends(_training_steps(events))]
-    hosts = sorted(host for host in events.table["host"].cast(pa.string()).unique().to_pylist() if host)
     return Run(
         name=name,
         path=str(path),
         files=len(sources),
         bytes=sum(source.bytes for source in sources),
         ranks=events.ranks,
-        hosts=tuple(hosts),
+        hosts=events.hosts,
         frameworks=tuple(
             f"{package} {events.packages[package]}" for package in _FRAMEWORKS if package in events.packages
         ),

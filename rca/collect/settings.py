@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from rca.baseline import Baseline
 from rca.diagnosis import Setting
 from rca.events import EventTable
 
@@ -10,18 +11,30 @@ SHOWN = 400
 _LONGEST = 200
 
 
-def settings(events: EventTable) -> tuple[Setting, ...]:
-    """Return the last value of every configuration key, every package and every system property."""
+def settings(events: EventTable, *, baseline: Baseline | None = None) -> tuple[Setting, ...]:
+    """Return the last value of every configuration key, every package and every system property.
+
+    What differs from a healthy run carries its value there.
+    """
+    there = {(item.group, item.name): item.baseline for item in (baseline.differences if baseline else ())}
     rows: dict[tuple[str, str], Setting] = {}
     for event in events.events:
         if event.kind == "config":
             name = str(event.attr("key", event.name))
             rows["configuration", name] = Setting(
-                group="configuration", name=name, value=event.text[:_LONGEST], source=event.source
+                group="configuration",
+                name=name,
+                value=event.text[:_LONGEST],
+                source=event.source,
+                baseline=there.get(("configuration", event.name)),
             )
         elif event.kind == "package":
             rows["packages", event.name] = Setting(
-                group="packages", name=event.name, value=event.text[:_LONGEST], source=event.source
+                group="packages",
+                name=event.name,
+                value=event.text[:_LONGEST],
+                source=event.source,
+                baseline=there.get(("packages", event.name)),
             )
         elif event.kind == "system":
             for key, value in (event.attrs or {}).items():

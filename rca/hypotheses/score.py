@@ -25,8 +25,9 @@ FIRST_FAILURE_BONUS = 1.0
 AFTER_FAILURE_FACTOR = 0.3
 """Share of its weight that a cascade or teardown message keeps when it was said after the first failure."""
 ORDINARY_FACTOR = 0.1
-"""Share of its weight that a message keeps when a healthy run of the same job says it as often. A weight is the log of
-how much likelier the sign is with the cause than without; what is said without it too tells next to nothing."""
+"""Share of its weight for a cause that a message keeps when a healthy run of the same job says it as often. A weight is
+the log of how much likelier the sign is with the cause than without; what is said without it tells next to nothing. It
+still contradicts what it contradicts, and still shows that a run is healthy."""
 EXPERIMENTAL_DISCOUNT = 0.7
 """Nats taken from a cause of maturity `experimental`: it needs twice the odds of the others."""
 EXPLAINED_PENALTY = 3.0
@@ -134,8 +135,8 @@ class _Scorer:
     ) -> Candidate:
         """Return the cause with the weights that remain when the signatures in `taken` are explained otherwise."""
         found = [
-            *self._weighted(answers, +1, taken),
-            *self._weighted(against, -1, frozenset()),
+            *self._weighted(answers, +1, taken, ordinary=ORDINARY_FACTOR if cause.id != NONE else 1.0),
+            *self._weighted(against, -1, frozenset(), ordinary=1.0),
         ]
         score = math.log(cause.prior) + sum(item.weight for item in found)
         if any(item.weight > 0 and self.same_line.intersection(item.answer.events) for item in found):
@@ -145,9 +146,15 @@ class _Scorer:
         return Candidate(cause=cause, found=tuple(found), score=score)
 
     def _weighted(
-        self, answers: Sequence[tuple[EvidenceRule, Answer]], sign: int, taken: frozenset[str]
+        self, answers: Sequence[tuple[EvidenceRule, Answer]], sign: int, taken: frozenset[str], *, ordinary: float
     ) -> list[Found]:
-        weights = [self._weight(rule, answer, taken) if answer.outcome == "met" else 0.0 for rule, answer in answers]
+        """`ordinary` is the share that is left of the weight of what a healthy run says as well."""
+        weights = [
+            self._weight(rule, answer, taken) * (ordinary if self._ordinary(answer) else 1.0)
+            if answer.outcome == "met"
+            else 0.0
+            for rule, answer in answers
+        ]
         best: dict[str, int] = {}
         for index, (rule, _) in enumerate(answers):
             key = rule.group or rule.id
@@ -158,6 +165,9 @@ class _Scorer:
             Found(rule=rule, answer=answer, weight=sign * weights[index] if index in counted else 0.0)
             for index, (rule, answer) in enumerate(answers)
         ]
+
+    def _ordinary(self, answer: Answer) -> bool:
+        return bool(answer.signatures) and self.view.ordinary.issuperset(answer.events)
 
     def _weight(self, rule: EvidenceRule, answer: Answer, taken: frozenset[str]) -> float:
         if answer.signatures and answer.signatures <= taken:

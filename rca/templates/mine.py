@@ -83,7 +83,6 @@ class Miner:
 
     def __init__(self) -> None:
         self._drain = Drain()
-        self._prefixes = PrefixParser(Clock(None))
         self._shapes: dict[bytes, Group | None] = {}
         self._runs: dict[str, _Run] = {}
 
@@ -164,8 +163,13 @@ class Miner:
         if run.shapes >= SHAPES:
             return None
         run.shapes += 1
-        group = self._shapes[key] = self._drain.add(masked(self._prefixes.parse(_shown(raw), 0).message))
+        group = self._shapes[key] = self._drain.add(message(_shown(raw)))
         return group
+
+
+def message(text: str) -> str:
+    """Return one line without the prefix of its logger, with what varies replaced by its kind."""
+    return masked(PrefixParser(Clock()).parse(text[: 4 * LONGEST], 0).message)
 
 
 def templates(lines: Iterable[str]) -> tuple[Template, ...]:
@@ -232,4 +236,4 @@ def _state(raw: bytes) -> bytes:
 
 
 def _shown(raw: bytes) -> str:
-    return strip_colours(_state(raw).decode("utf-8", "replace").replace("\x00", ""))[:LONGEST].strip()
+    return strip_colours(_state(raw).decode("utf-8", "replace").replace("\x00", ""))[:LONGEST].rstrip()

@@ -1,0 +1,1 @@
+"""A run beside a healthy run of the same job: what differs, what both say, where the curves part."""

@@ -1,0 +1,33 @@
+"""What is known of each of the two runs."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+from rca.events import EventTable
+from rca.ingest.interface import Source
+
+
+class FactLike(Protocol):
+    """What a comparison needs of a fact."""
+
+    @property
+    def value(self) -> bool | int | float | str:
+        """The computed value."""
+
+
+@dataclass(frozen=True)
+class Side:
+    """One of the two runs."""
+
+    name: str
+    path: str
+    events: EventTable
+    facts: Mapping[str, FactLike]
+    logs: Sequence[Source] = ()
+    """Sources that hold log text."""
+    files: int = 0
+    doubts: tuple[str, ...] = ()
+    """Why this run is no good to compare with, one sentence each."""
