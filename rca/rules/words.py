@@ -33,7 +33,7 @@ def maturity_note(cause: Cause | None) -> tuple[str, ...]:
     """Return the warning that belongs to a verdict by a rule that is still experimental."""
     if cause is None or cause.maturity != "experimental":
         return ()
-    return (f"{cause.id} is an experimental rule ({MATURITIES['experimental']}); read its evidence before acting on it",)
+    return (f"{cause.id} is an experimental rule ({MATURITIES['experimental']}); read its evidence first",)
 
 
 def condition_words(condition: Condition) -> str:
