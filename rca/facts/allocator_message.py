@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
 
 from rca.events import Event, EventTable
 from rca.facts.memo import once_per_table
+from rca.facts.phase import frames_of
 from rca.facts.roles import short_name
 
 GIB = 1024**3
@@ -41,6 +43,8 @@ class OutOfMemory:
     event: Event
     exception: Event | None
     """The traceback around it, if there is one."""
+    frames: tuple[Mapping[str, Any], ...] = ()
+    """The stack on which it was refused, outermost first; an exception raised while it was handled has another."""
     tried: int | None = None
     gpu: int | None = None
     capacity: int | None = None
@@ -85,7 +89,8 @@ def refusals(events: EventTable) -> tuple[OutOfMemory, ...]:
     messages = [
         event for event in events.of_kind("log") if event.name.startswith("cuda.oom") and event.role != "benign"
     ]
-    found = [_join(message, _traceback(message, exceptions)) for message in messages]
+    raised = events.of_kind("exception")
+    found = [_join(message, _traceback(message, exceptions), _handled(message, raised)) for message in messages]
     covered = {item.exception.event_id for item in found if item.exception is not None}
     found += [_join(event, event) for event in exceptions if event.event_id not in covered]
     return tuple(sorted(found, key=lambda item: item.event.event_id))
@@ -116,7 +121,16 @@ def _traceback(message: Event, exceptions: list[Event]) -> Event | None:
     return min(near, key=lambda item: abs((item.line or 0) - (message.line or 0)), default=None)
 
 
-def _join(event: Event, exception: Event | None) -> OutOfMemory:
+def _handled(message: Event, raised: Sequence[Event]) -> list[Mapping[str, Any]]:
+    """Return the stack of the exception on that line, when others were raised while it was handled."""
+    for event in raised:
+        for inner in event.attr("chain") or []:
+            if message.line is not None and (event.source, inner.get("line")) == (message.source, message.line):
+                return list(inner.get("frames") or [])
+    return []
+
+
+def _join(event: Event, exception: Event | None, handled: Sequence[Mapping[str, Any]] = ()) -> OutOfMemory:
     sizes: dict[str, int] = {}
     for source in (exception, event):
         if source is not None:
@@ -132,6 +146,7 @@ def _join(event: Event, exception: Event | None) -> OutOfMemory:
     return OutOfMemory(
         event=event,
         exception=exception,
+        frames=tuple(handled or (frames_of(exception) if exception is not None else ())),
         tried=sizes.get("tried_bytes"),
         gpu=sizes.get("gpu"),
         capacity=sizes.get("capacity_bytes"),

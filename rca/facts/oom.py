@@ -12,7 +12,7 @@ from rca.facts.allocator_message import GIB, OutOfMemory, refusals
 from rca.facts.curves import Curve, curve
 from rca.facts.emit import emit, number, percent
 from rca.facts.interface import Fact, FactFunction
-from rca.facts.phase import frames_of, stack_text
+from rca.facts.phase import stack_text
 from rca.facts.progress import progress
 from rca.facts.roles import owner
 
@@ -146,7 +146,7 @@ def place(events: EventTable) -> Iterator[Fact]:
     phase = oom_phase(events, head)
     if phase is not None:
         yield from emit("oom.phase", phase, f"Memory ran out in the phase {phase}.", events=seen)
-    frames = frames_of(head.exception) if head.exception is not None else []
+    frames = list(head.frames)
     if frames:
         user = head.exception.attr("user_frame") if head.exception is not None else None
         frame = user if isinstance(user, dict) else frames[-1]
@@ -168,7 +168,7 @@ def steps_before(events: EventTable, head: OutOfMemory) -> int | None:
 
 def oom_phase(events: EventTable, head: OutOfMemory) -> str | None:
     """Return the phase of the job, read off the stack from the inside out, else off the steps."""
-    frames = frames_of(head.exception) if head.exception is not None else []
+    frames = list(head.frames)
     if frames:
         stack = stack_text(frames)
         outer = next((name for name in ("eval", "generate") if dict(_PHASES)[name].search(stack)), None)
