@@ -59,6 +59,8 @@ def cli(context: click.Context, config: Path | None) -> None:
 @click.option("--device", type=click.Choice(["auto", "cpu", "cuda"]), default="auto", show_default=True)
 @RULES
 @DISABLE
+@click.option("--baseline", type=click.Path(path_type=Path), metavar="DIR",
+              help="A healthy run of the same job: what differs counts as evidence.")  # fmt: skip
 @click.option("--jobs", type=click.IntRange(1, 256), default=1, show_default=True, help="Processes that read files.")
 @click.option("--fail-on", metavar="any|CAUSE", help="Exit with 1 when this cause, or any, is found.")
 @click.option("--redact", type=click.Choice(["default", "strict", "none"]), default="default", show_default=True,
@@ -92,6 +94,7 @@ def analyze(run_dir: Path, **options: Any) -> None:
                 redact=options["redact"],
                 jobs=options["jobs"],
                 strict=options["strict"],
+                baseline=options["baseline"],
             ),
             progress=tell,
         )

@@ -25,7 +25,7 @@ def defaults(file: Path | None = None, *, folder: Path = Path()) -> dict[str, An
     """Return option defaults by command, as click's `default_map` wants them. Raises UsageError for a wrong file.
 
     Top-level keys are for `analyze`, `rules` and `disabled` among them for all commands that read rules; a table such
-    as `[eval]` is for that command. Rule folders are relative to the file.
+    as `[eval]` is for that command. Rule folders and the baseline are relative to the file.
     """
     file = file or next((item for item in (folder / "rca.toml", folder / "pyproject.toml") if item.is_file()), None)
     found = {} if file is None else _parsed(file)
@@ -37,6 +37,8 @@ def defaults(file: Path | None = None, *, folder: Path = Path()) -> dict[str, An
     plain = {_SPELLED.get(key, key): value for key, value in plain.items()}
     if file is not None and "rules" in plain:
         plain["rules"] = [str(file.parent / item) for item in _listed(plain["rules"])]
+    if file is not None and isinstance(plain.get("baseline"), str):
+        plain["baseline"] = str(file.parent / plain["baseline"])
     shared = {key: value for key, value in plain.items() if key in {"rules", "disable"}}
     rules = dict.fromkeys(_OF_RULES, shared)
     return {"analyze": plain, "explain": shared, "eval": shared, "rules": rules} | tables

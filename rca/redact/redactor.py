@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import lru_cache
-from typing import Any, Literal
+from typing import Any, Literal, TypeVar
 
 import re2 as re
 
-from rca.diagnosis import Diagnosis, Redaction, map_text
+from rca.baseline import Difference
+from rca.diagnosis import Diagnosis, Redaction, Setting, map_text
 from rca.redact.places import host_spans, ip_spans, mail_spans, may_name_places, path_spans, user_spans
 from rca.redact.secrets import secret_spans
 from rca.redact.vocabulary import COMMON_FOLDERS, NO_HOSTS, SHARED_ACCOUNTS
 
 Mode = Literal["default", "strict", "none"]
 SECRET = "<secret>"
+_Row = TypeVar("_Row", Setting, Difference)
 
 
 class Redactor:
@@ -147,16 +149,33 @@ def redact_diagnosis(
         return diagnosis.model_copy(update={"redaction": Redaction(mode=mode)})
     redactor = Redactor(mode, hosts=[*hosts, *diagnosis.run.hosts], users=users)
     map_text(diagnosis, _told_to(redactor))
-    packages = [n for n, setting in enumerate(diagnosis.settings) if setting.group == "packages"]
-    without = diagnosis.model_copy(update={"settings": tuple(s for s in diagnosis.settings if s.group != "packages")})
-    redacted = map_text(without, redactor.text)
-    settings = list(redacted.settings)
-    for position in packages:
-        package = diagnosis.settings[position]
-        changed = {field: redactor.text(getattr(package, field), addresses=False) for field in ("value", "source")}
-        settings.insert(position, package.model_copy(update=changed))
+    redacted = map_text(_without_packages(diagnosis), redactor.text)
+    update: dict[str, Any] = {"settings": _with_packages(redacted.settings, diagnosis.settings, redactor)}
+    if redacted.baseline is not None and diagnosis.baseline is not None:
+        differences = _with_packages(redacted.baseline.differences, diagnosis.baseline.differences, redactor)
+        update["baseline"] = redacted.baseline.model_copy(update={"differences": differences})
     counts = dict(sorted(redactor.counts.items()))
-    return redacted.model_copy(update={"settings": tuple(settings), "redaction": Redaction(mode=mode, counts=counts)})
+    return redacted.model_copy(update={**update, "redaction": Redaction(mode=mode, counts=counts)})
+
+
+def _without_packages(diagnosis: Diagnosis) -> Diagnosis:
+    """The diagnosis without its lists of packages, whose versions look like IP addresses."""
+    update: dict[str, Any] = {"settings": tuple(item for item in diagnosis.settings if item.group != "packages")}
+    if diagnosis.baseline is not None:
+        kept = tuple(item for item in diagnosis.baseline.differences if item.group != "packages")
+        update["baseline"] = diagnosis.baseline.model_copy(update={"differences": kept})
+    return diagnosis.model_copy(update=update)
+
+
+def _with_packages(redacted: Sequence[_Row], original: Sequence[_Row], redactor: Redactor) -> tuple[_Row, ...]:
+    """The redacted rows with those of packages back in their places."""
+    others = iter(redacted)
+    return tuple(_package(row, redactor) if row.group == "packages" else next(others) for row in original)
+
+
+def _package(row: _Row, redactor: Redactor) -> _Row:
+    fields = ((name, getattr(row, name)) for name in ("value", "baseline", "source"))
+    return row.model_copy(update={name: redactor.text(text, addresses=False) for name, text in fields if text})
 
 
 def _told_to(redactor: Redactor) -> Callable[[str], str]:
