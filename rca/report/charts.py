@@ -135,15 +135,31 @@ def _panels(series: Sequence[Series], diagnosis: Diagnosis) -> tuple[list[Panel]
         lines = members[:MAX_LINES]
         shown += len(lines)
         units = [unit for unit in dict.fromkeys(s.unit for s in lines) if unit]
+        shown_lines = [Line(_line_name(s, lines), s.points) for s in lines]
         panels.append(
             Panel(
                 title=one_line(title, limit=60) + (f", {one_line(', '.join(units), limit=20)}" if units else ""),
-                lines=tuple(Line(_line_name(s, lines), s.points) for s in lines),
+                lines=(*shown_lines, *_healthy(lines, shown_lines, diagnosis)),
                 log=any(s.log_scale for s in lines),
                 zero=zero,
             )
         )
     return panels, len(series) - shown
+
+
+def _healthy(series: Sequence[Series], lines: Sequence[Line], diagnosis: Diagnosis) -> list[Line]:
+    """The curves of the healthy run over the stretch that this run has, each beside the first curve of its name."""
+    known = {line.name: line for line in (diagnosis.baseline.curves if diagnosis.baseline else ())}
+    found: list[Line] = []
+    for position, (own, line) in enumerate(zip(series, lines, strict=True)):
+        there = known.pop(own.name, None)
+        if there is None or there.x_name != own.x_name or not line.points:
+            continue
+        low, high = min(x for x, _ in line.points), max(x for x, _ in line.points)
+        points = tuple(point for point in there.healthy if low <= point[0] <= high)
+        if any(math.isfinite(value) for _, value in points):
+            found.append(Line(say("baseline.line", name=line.label), points, beside=position))
+    return found
 
 
 def _failing_rank(diagnosis: Diagnosis) -> int | None:

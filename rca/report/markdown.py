@@ -6,11 +6,12 @@ import re
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
+from rca.baseline import Baseline
 from rca.diagnosis import Diagnosis, Evidence, Experiment
 from rca.report.measures import clean, clock, moment, number, numbers_list, one_line, percent, relative, seconds, size
 from rca.report.outline import Candidate, Outline, circumstances, outline, place, reading_summary
 from rca.report.trim import nearest
-from rca.report.words import say, strength, what_to_collect
+from rca.report.words import count, say, strength, what_to_collect
 
 LIMIT = 29_500
 """Characters; Jira's text field takes 32,767, GitHub's 65,536."""
@@ -95,6 +96,7 @@ def _sections(diagnosis: Diagnosis) -> Iterator[Section]:
     yield from _section(3, "section.experiments", [line for e in plan.tried for line in _experiment(e)])
     heading = "section.nearest" if diagnosis.verdict.status == "unknown" else "section.candidates"
     yield from _folded(4, heading, _candidates(plan.others))
+    yield from _folded(5, "section.baseline", _baseline(diagnosis.baseline))
     yield from _folded(6, "section.timeline", _timeline(diagnosis))
     yield from _folded(7, "section.settings", _settings(diagnosis))
     yield from _folded(5, "section.inputs", _inputs(diagnosis))
@@ -233,6 +235,25 @@ def _timeline(diagnosis: Diagnosis) -> list[str]:
             code(place(entry)),
         )
         lines.append("| " + " | ".join(cells) + " |")
+    return lines
+
+
+def _baseline(baseline: Baseline | None) -> list[str]:
+    if baseline is None:
+        return []
+    lines = [say("baseline.against", name=code(baseline.name), files=count(baseline.files, "file"))]
+    lines += [f"- {say('inputs.warning')} {escaped(note)}" for note in baseline.notes]
+    unset = say("baseline.unset")
+    if baseline.differences:
+        lines += ["", _row("baseline.settings", "column.this_run", "column.baseline"), "| --- | --- | --- |"]
+    for item in baseline.differences[:30]:
+        here, there = (unset if text is None else code(text, limit=120) for text in (item.value, item.baseline))
+        lines.append(f"| {code(item.name)} | {here} | {there} |")
+    if len(baseline.differences) > 30:
+        lines.append(f"| {say('baseline.more', count=len(baseline.differences) - 30)} | | |")
+    lines += ["", *(f"- {escaped(line.says)}" for line in baseline.curves)]
+    new = [item for item in baseline.messages if item.status == "new" and item.severity != "info"]
+    lines += [f"- {say('baseline.new')}: {code(item.text, limit=160)}" for item in new[:8]]
     return lines
 
 

@@ -6,6 +6,7 @@ import re
 import shlex
 from typing import NamedTuple
 
+from rca.baseline import Difference, MessageDifference
 from rca.diagnosis import Diagnosis, Evidence, Experiment, Failure, Hypothesis, TimelineEntry
 from rca.report.measures import moment, numbers_list
 from rca.report.words import count, say
@@ -60,7 +61,7 @@ def _root(hypothesis: Hypothesis, by_cause: dict[str, Hypothesis]) -> str:
     return hypothesis.cause
 
 
-def place(item: Evidence | TimelineEntry | Failure) -> str:
+def place(item: Evidence | TimelineEntry | Failure | Difference | MessageDifference) -> str:
     """`rank_3.log:1182`, or nothing."""
     return f"{item.source}:{item.line}" if item.source and item.line is not None else item.source
 

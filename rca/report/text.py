@@ -5,6 +5,7 @@ from __future__ import annotations
 import textwrap
 from collections.abc import Iterator
 
+from rca.baseline import Baseline
 from rca.diagnosis import Diagnosis, Evidence, Fix
 from rca.report.colour import paint
 from rca.report.measures import clean, one_line, percent, seconds
@@ -14,6 +15,8 @@ from rca.report.words import count, say, what_to_collect
 LEVELS = {"confirmed": "error", "suspected": "error", "unknown": "unknown", "none": "ok"}
 REASONS = 3
 """Reasons shown; the report holds all."""
+DIFFERENCES = 4
+"""Differences from a healthy run shown."""
 
 
 class TextReport:
@@ -33,6 +36,7 @@ class TextReport:
             *self._headline(diagnosis),
             *self._window(diagnosis, plan),
             *self._reasons(plan),
+            *self._unlike(diagnosis.baseline),
             *self._experiments(plan),
             *self._fixes(plan),
             *self._closing(diagnosis, plan),
@@ -84,6 +88,24 @@ class TextReport:
             yield from self._note(say("text.but"), _with_place(item))
         if plan.lead and plan.lead.symptoms:
             yield from self._note(say("text.explains"), ", ".join(symptom.cause for symptom in plan.lead.symptoms))
+
+    def _unlike(self, baseline: Baseline | None) -> Iterator[str]:
+        if baseline is None:
+            return
+        label = say("text.unlike", name=one_line(baseline.name, limit=30))
+        unset = say("baseline.unset")
+        told = [
+            f"{item.name} {one_line(unset if item.value is None else item.value, limit=40)} "
+            f"({one_line(unset if item.baseline is None else item.baseline, limit=40)})"
+            for item in baseline.differences[:DIFFERENCES]
+        ]
+        if len(baseline.differences) > DIFFERENCES:
+            told.append(say("baseline.more", count=len(baseline.differences) - DIFFERENCES))
+        parts = next((line.says for line in baseline.curves if line.parts_at is not None), "")
+        said = "; ".join(part for part in (", ".join(told), parts) if part)
+        yield from self._note(label, said or say("baseline.none"))
+        for note in baseline.notes:
+            yield from self._note(label, note)
 
     def _experiments(self, plan: Outline) -> Iterator[str]:
         for experiment in plan.tried:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
+from rca.baseline import Baseline
 from rca.diagnosis import Diagnosis, Evidence, Hypothesis, TimelineEntry
 from rca.report.chart_specs.curves import downsample
 from rca.report.words import say
@@ -64,6 +65,7 @@ def _shorter(diagnosis: Diagnosis, measure: Measure) -> Diagnosis:
                 for s in diagnosis.series[:40]
             ),
             "settings": tuple(s.model_copy(update={"value": s.value[:chars]}) for s in diagnosis.settings[:items]),
+            "baseline": None if diagnosis.baseline is None else _baseline(diagnosis.baseline, measure),
             "sources": tuple(
                 s.model_copy(update={"why": s.why[:chars], "warnings": tuple(w[:chars] for w in s.warnings[:5])})
                 for s in diagnosis.sources[:items]
@@ -75,6 +77,19 @@ def _shorter(diagnosis: Diagnosis, measure: Measure) -> Diagnosis:
                 say("trim.notice", what=", ".join(what)),
                 *(warning[:chars] for warning in diagnosis.warnings[:items]),
             ),
+        }
+    )
+
+
+def _baseline(baseline: Baseline, measure: Measure) -> Baseline:
+    return baseline.model_copy(
+        update={
+            "differences": baseline.differences[: measure.items],
+            "curves": tuple(
+                line.model_copy(update={"healthy": tuple(downsample(line.healthy, measure.points // 2))})
+                for line in baseline.curves
+            ),
+            "messages": baseline.messages[: measure.items],
         }
     )
 

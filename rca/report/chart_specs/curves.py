@@ -24,6 +24,8 @@ class Line(NamedTuple):
 
     label: str
     points: Points
+    beside: int | None = None
+    """Number of the line of the panel that this one is compared with: it takes its colour and is dashed."""
 
 
 class Panel(NamedTuple):
@@ -111,7 +113,7 @@ def _panel(
         bands += [{"x": a, "x2": b, "t": name} for a, b, name in gaps(thinned)]
     finite = [row["y"] for row in values if row["y"] is not None]
     log = bool(finite) and min(finite) > 0 and (panel.log or max(finite) / min(finite) >= LOG_FROM)
-    colours = list(SERIES[: len(panel.lines)])
+    colours = [SERIES[number if line.beside is None else line.beside] for number, line in enumerate(panel.lines)]
     legend = _legend(panel, failure_late=failure is not None and failure > sum(x["scale"]["domain"]) / 2)
     y: dict[str, Any] = {
         "field": "y",
@@ -152,6 +154,7 @@ def _panel(
                     "scale": {"domain": [line.label for line in panel.lines], "range": colours},
                     "legend": legend,
                 },
+                **_dashes(panel, legend),
             },
         }
     )
@@ -161,8 +164,19 @@ def _panel(
         "width": WIDTH,
         "height": PANEL_HEIGHT,
         "layer": layers,
-        "resolve": {"scale": {"color": "independent"}},
+        "resolve": {"scale": {"color": "independent", "strokeDash": "independent"}},
     }
+
+
+def _dashes(panel: Panel, legend: dict[str, Any] | None) -> dict[str, Any]:
+    """Lines that are only there to compare with are dashed, on the plot and in the legend."""
+    if all(line.beside is None for line in panel.lines):
+        return {}
+    scale = {
+        "domain": [line.label for line in panel.lines],
+        "range": [[1, 0] if line.beside is None else [4, 3] for line in panel.lines],
+    }
+    return {"strokeDash": {"field": "s", "type": "nominal", "scale": scale, "legend": legend}}
 
 
 def _title(text: str) -> dict[str, Any]:
