@@ -146,7 +146,7 @@ def test(prefix: str, rules: Sequence[Path], disable: Sequence[str], as_json: bo
     if failed:
         raise UsageError(f"{failed} of {len(results)} cases failed")
     if not as_json:
-        click.echo(f"{len(results)} cases of {len(causes)} causes passed")
+        click.echo(f"all {len(results)} cases passed, of causes: {len(causes)}")
 
 
 @rules.command()

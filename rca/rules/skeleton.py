@@ -54,7 +54,8 @@ evidence:
     required: true      # without it the cause is not considered
     says: FILL IN, what a reader learns from that line.
 contradicts: []
-explains: []            # causes and signatures that are then only symptoms
+explains:               # causes and signatures that are then only symptoms, such as the exception it ends in
+  - code.user_exception
 fixes:
   - action: FILL IN, what to do, imperative.
     why: FILL IN
