@@ -32,6 +32,7 @@ CATALOGUE: Mapping[str, str] = {
     "baseline.world_size_ratio": "processes over those of the healthy run",
     "baseline.package_change_count": "packages whose version is not that of the healthy run",
     "baseline.package_changes": "their names with both versions",
+    "baseline.packages_missing": "packages of the healthy run that the list of this run lacks",
     "baseline.driver_changed": "another NVIDIA driver than in the healthy run",
     "baseline.cuda_changed": "PyTorch was built for another CUDA than in the healthy run",
     "baseline.gpu_changed": "another kind of GPU than in the healthy run",
@@ -118,6 +119,11 @@ def _settings(baseline: Baseline, events: EventTable) -> Iterator[Fact]:
     settings = {item.name: item for item in baseline.differences if item.group != "packages"}
     for name, (fact, words) in _RATIOS.items():
         item = settings.get(name)
+        if name in baseline.same:
+            says = f"The {words} is that of the healthy run."
+            yield from emit(
+                fact, 1.0, says, events=[event.event_id for event in events.named(name, kind="config")[-1:]]
+            )
         if item is not None and item.ratio is not None:
             says = f"The {words} is {number(item.ratio)} times that of the healthy run: {_both(item)}."
             yield from emit(fact, item.ratio, says, events=_said(item, events))
@@ -157,15 +163,19 @@ def _effective_batch(settings: Mapping[str, Difference], events: EventTable) -> 
 
 
 def _surroundings(baseline: Baseline, events: EventTable) -> Iterator[Fact]:
-    packages = [
-        item for item in baseline.differences if item.group == "packages" and None not in (item.value, item.baseline)
-    ]
+    listed = [item for item in baseline.differences if item.group == "packages"]
+    gone = [item for item in listed if item.value is None]
+    if gone:
+        names = ", ".join(item.name for item in gone)
+        says = f"{len(gone)} packages of the healthy run are not listed here: {names[:300]}."
+        yield from emit("baseline.packages_missing", len(gone), says)
+    packages = [item for item in listed if None not in (item.value, item.baseline)]
     if packages:
-        listed = ", ".join(f"{item.name} {item.baseline} -> {item.value}" for item in packages)
-        says = f"{len(packages)} packages have another version than in the healthy run: {listed[:300]}."
+        changes = ", ".join(f"{item.name} {item.baseline} -> {item.value}" for item in packages)
+        says = f"{len(packages)} packages have another version than in the healthy run: {changes[:300]}."
         shown = [event for item in packages for event in _said(item, events)]
         yield from emit("baseline.package_change_count", len(packages), says, events=shown)
-        yield from emit("baseline.package_changes", listed[:2000], says, events=shown)
+        yield from emit("baseline.package_changes", changes[:2000], says, events=shown)
     for item in baseline.differences:
         if item.group == "system" and item.name in _CHANGED:
             yield from emit(_CHANGED[item.name], True, f"{_both(item)}.")

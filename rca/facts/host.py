@@ -102,13 +102,12 @@ def _reason(event: Event) -> str | None:
 
 def scheduler(events: EventTable) -> Iterator[Fact]:
     """What does Slurm's accounting say of the job?"""
-    jobs = [event for event in events.named("system.slurm_job") if event.attr("state")]
-    if not jobs:
-        return
-    bad = [event for event in jobs if str(event.attr("state")).startswith(_BAD_STATES)]
-    event = bad[0] if bad else jobs[0]
-    state = str(event.attr("state")).split(" ")[0]
-    yield from emit("env.slurm_state", state, f"Slurm gives the job the state {state}.", events=_ids(bad or jobs))
+    jobs = events.named("system.slurm_job")
+    stated = [event for event in jobs if event.attr("state")]
+    bad = [event for event in stated if str(event.attr("state")).startswith(_BAD_STATES)]
+    for event in (bad or stated)[:1]:
+        state = str(event.attr("state")).split(" ")[0]
+        yield from emit("env.slurm_state", state, f"Slurm gives the job the state {state}.", events=_ids(bad or stated))
     timed = [item for item in jobs if item.attr("elapsed_s") and item.attr("time_limit_s")]
     if timed:
         share = max(item.attr("elapsed_s") / item.attr("time_limit_s") for item in timed)

@@ -31,6 +31,8 @@ _PEER_EXCEPTIONS = frozenset(
     }
 )
 """Exceptions raised because another process is gone, or by a launcher that watches its children."""
+_PEER_FILES = ("multiprocessing/connection.py", "multiprocessing/resource_sharer.py", "multiprocessing/managers.py")
+"""Where Python waits for another process: an end of file there means that the process is gone."""
 _STOP_EXCEPTIONS = frozenset({"SignalException", "KeyboardInterrupt", "CancelledError", "GeneratorExit"})
 _HARMLESS = frozenset({"SystemExit", "StopAsyncIteration"})
 _PEER_TEXT = re.compile(
@@ -81,7 +83,11 @@ def _exception_role(event: Event) -> Role | None:
         return "teardown"
     if kind in _PEER_EXCEPTIONS or _PEER_TEXT.search(event.text[:2000]):
         return "cascade"
-    return "initiating"
+    return "cascade" if kind == "EOFError" and _waits_for_process(event) else "initiating"
+
+
+def _waits_for_process(event: Event) -> bool:
+    return str(event.attr("raised_in") or "").replace("\\", "/").endswith(_PEER_FILES)
 
 
 def _exit_role(event: Event) -> Role | None:

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     Floats = npt.NDArray[np.float64]
 
 CATALOGUE: Mapping[str, str] = {
+    "gpu.pcie_gb_s": "mean traffic of a device over its bus, both ways (GB/s)",
     "gpu.utilization_mean": "mean utilization over the readings of all devices (%)",
     "gpu.utilization_low_share": "share of the readings with less than 50 % utilization",
     "gpu.utilization_spread": "mean utilization of the busiest device less that of the idlest (%)",
@@ -251,4 +252,14 @@ def _at_power_limit(events: EventTable) -> bool | None:
     return None if len(shares) < MIN_READINGS else bool(np.mean(shares) >= 0.5)
 
 
-FACTS: tuple[FactFunction, ...] = (utilization, temperature, clocks, throttling)
+def bus(events: EventTable) -> Iterator[Fact]:
+    """How much do the devices move over PCIe? `nvidia-smi dmon` prints MB a second."""
+    rates = [float(np.mean(item.value)) for name in ("pcie_rx", "pcie_tx") for item in readings(events, name)]
+    if rates:
+        both = 2 * float(np.mean(rates)) / 1000
+        shown = readings(events, "pcie_rx") or readings(events, "pcie_tx")
+        says = f"A device moves {number(both)} GB a second over PCIe in the mean."
+        yield from emit("gpu.pcie_gb_s", round(both, 3), says, unit="GB/s", events=shown[0].event_id[:2])
+
+
+FACTS: tuple[FactFunction, ...] = (bus, utilization, temperature, clocks, throttling)

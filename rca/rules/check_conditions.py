@@ -116,7 +116,7 @@ def _fact(condition: Condition, words: Words) -> Iterator[Problem]:
 
 
 def _captures(condition: Condition, words: Words) -> Iterator[Problem]:
-    known = _ALWAYS | ({"frames", "type", "worker"} if condition.exception is not None else set())
+    known = _ALWAYS | ({"frames", "raised_in", "type", "worker"} if condition.exception is not None else set())
     signature = words.knowledge.signatures.get(str(condition.signature))
     pattern = condition.log if signature is None else signature.pattern
     known |= groups(pattern) if pattern is not None else set()

@@ -251,3 +251,12 @@ def test_a_slip_of_the_program_is_told_from_what_a_library_raised(
     attrs = {"frames": stack, "user_frame": mine[-1], "type": raised, "message": "x"}
     run.source("train.log").add(kind="exception", name=raised, text="x", line=9, severity="error", attrs=attrs)
     assert run.values()["failure.own_raise"] is own
+
+
+def test_an_end_of_file_from_another_process_is_an_echo() -> None:
+    run = Run()
+    for line, file in enumerate(("/x/lib/python3.11/multiprocessing/connection.py", "/job/read.py"), start=1):
+        run.source("train.log").add(
+            kind="exception", name="EOFError", line=line, severity="error", attrs={"raised_in": file}
+        )
+    assert [effective_role(event) for event in run.table().events] == ["cascade", "initiating"]

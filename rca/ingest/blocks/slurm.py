@@ -42,7 +42,7 @@ class SacctParser:
     """Adds one `system.slurm_job` a row of a `sacct` table, aligned or with `|` between the columns."""
 
     name = "sacct"
-    triggers: tuple[str, ...] = (r"^\s*JobID(?:Raw)?[\s|].*\bState\b",)
+    triggers: tuple[str, ...] = (r"^\s*JobID(?:Raw)?[\s|].*\b(?:State|Elapsed|ExitCode|MaxRSS)\b",)
 
     def parse(self, document: Document, line: int, out: EventBuilder) -> int:
         """Read the rows below the header at `line`."""
@@ -60,7 +60,8 @@ class SacctParser:
             else:
                 cells = text.split("|") if piped else _cells(text, columns, len(names))
                 row = {name: cell.strip() for name, cell in zip(names, cells, strict=False)}
-                if not row.get("state") or not row.get("jobid", row.get("jobidraw", ""))[:1].isdigit():
+                unstated = "state" in names and not row.get("state")
+                if unstated or not row.get("jobid", row.get("jobidraw", ""))[:1].isdigit():
                     break
                 _add_job(out, document, place, row)
                 found += 1

@@ -89,6 +89,7 @@ class TracebackParser:
                 ],
                 "worker": last.worker,
                 "user_frame": own[-1] if own else None,
+                "raised_in": last.frames[-1]["file"] if last.frames else None,
                 "truncated": True if last.type is None else None,
             },
         )

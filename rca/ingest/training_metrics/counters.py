@@ -38,9 +38,11 @@ _LEADING = (
 )
 _EVALUATION = re.compile(
     r"^\W{0,8}(?:val(?:id(?:ation)?)?|eval(?:uation|uating)?|test(?:ing)?|dev)\b|\((?:val|test)\)|\| ?(?:valid|"
-    r"test) ?\|",
+    r"test) ?\||\bcv (?:batch|info|loss|acc)",
     re.I,
 )
+_EPOCH_BATCH = re.compile(r"\b(?:TRAIN|CV) Batch (?P<epoch>\d{1,6})/(?P<batch>\d{1,9})(?!\d)")
+"""wenet and what is built on it print the epoch and then the batch within it, not a batch and their number."""
 _EVAL_BATCHES = re.compile(
     r"\W{0,8}(?:val|valid|test|eval)\w*:?\s{0,8}\[\s{0,8}(?P<batch>\d{1,9})/(?P<length>\d{1,9})\]", re.I
 )
@@ -99,6 +101,10 @@ def position(message: str) -> Position:
         place.strong = True
         place.take(batches, "epoch", "epochs")
         return place.take(overall, "step") if overall else place.take(batches, "batch", "length")
+    named = _EPOCH_BATCH.search(text)
+    if named:
+        place.strong = True
+        return place.take(named, "epoch", "batch")
     within = _EVAL_BATCHES.match(text) if place.evaluation else None
     if within:
         return place.take(within, "batch", "length")

@@ -11,7 +11,7 @@ from rca.ingest.names import METRIC_NAMES, canonical_metric
 MOST = 4096
 """Characters of a line that are searched for pairs."""
 
-NUMBER = r"[-+]?(?:\d[\d,]*\.?\d*(?:[eE][-+]?\d+)?|\.\d+(?:[eE][-+]?\d+)?|[nN][aA][nN]|[iI]nf(?:inity)?)"
+NUMBER = r"[-+]?(?:\d[\d,]*\.?\d*(?:[eE][-+]?\d+)?|\.\d+(?:[eE][-+]?\d+)?|[nN][aA][nN]|[iI]nf(?:inity)?(?!o))"
 _FIRST_WORD = (
     r"(?:(?:train(?:ing)?|val(?:id(?:ation)?)?|test|eval|dev|lm|avg|average|mean|total|grad(?:ient)?|loss|learning|max|"
     r"global|running|current|iter(?:ation)?|step|data|batch|elapsed|peak|gpu|cuda|num|prompt|generation|gen)[ -])"
@@ -30,6 +30,8 @@ _SUFFIXED = re.compile(
     r"(?P<unit>s(?:ec)?/(?:step|it(?:er(?:ation)?)?|batch)|ms/(?:step|it(?:er(?:ation)?)?)|(?:it|its|steps?)/s(?:ec)?|"
     r"(?:tok(?:en)?s?|samples?|img|imgs|images|ex(?:amples)?|seqs?|words?)/s(?:ec(?:ond)?)?)(?![\w/])"
 )
+_JOINED = re.compile(r"(?<![\w./-])(?P<key>loss|acc|accuracy|ppl)_(?P<value>\d{1,9}\.\d{1,20}(?:[eE][-+]?\d+)?)(?![\w.])")
+"""`loss_3.27 acc_0.39`, as wenet joins names and values."""
 _SPEED_KEY = re.compile(
     r"(?:it|its|steps?|tok(?:en)?s?|samples?|img|imgs|images|seqs?)/s(?:ec)?(?:/(?:gpu|dev(?:ice)?))?", re.I
 )
@@ -181,6 +183,7 @@ def slots(message: str) -> list[Slot]:
         for item in _SUFFIXED.finditer(text)
         if not (item.start() in taken and _FOLLOWED.match(text, item.end()))
     )
+    found.extend(Slot(*item.span("value"), entry(item["key"])) for item in _JOINED.finditer(text))
     bare = _BARE_MS.search(text)
     if bare:
         found.append(Slot(*bare.span("value"), Reading("step_time", "s", 1e-3, known=True)))

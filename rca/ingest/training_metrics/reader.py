@@ -13,6 +13,8 @@ from rca.ingest.training_metrics.columns import MetricColumns
 from rca.ingest.training_metrics.counters import Position, position
 from rca.ingest.training_metrics.dicts import is_summary, logged_steps, metric_dict
 from rca.ingest.training_metrics.line_template import LineTemplates
+from rca.ingest.training_metrics.memory_lines import TRIGGERS as MEMORY
+from rca.ingest.training_metrics.memory_lines import memory_lines
 from rca.ingest.training_metrics.pairs import Pair, entry, pairs, rate, slots
 from rca.ingest.training_metrics.serving import TRIGGERS as SERVING
 from rca.ingest.training_metrics.serving import serving
@@ -30,6 +32,7 @@ TRIGGERS = (
     r"\bit[=:] ?\d",
     *SERVING,
     *TIMERS,
+    *MEMORY,
 )
 """Patterns of lines that may hold metrics."""
 
@@ -110,7 +113,7 @@ class MetricReader:
             for pair in served:
                 self._add(segment, pair.name, pair.value, pair.unit, None, phase="inference")
             return True
-        timed = timers(message)
+        timed = timers(message) or memory_lines(message)
         if timed:
             self._pairs(segment, timed, self._counter.last_step, phase="train")
             return True

@@ -13,6 +13,7 @@ class StepCounter:
 
     first_epoch: int | None = None
     offset: int = 0
+    epoch_start: int = 0
     last_step: int | None = None
     last_epoch: int | None = None
     total: int | None = None
@@ -36,6 +37,8 @@ class StepCounter:
             self.length = place.length
             self.steps_seen = True
             return self._keep(self.in_epoch(place.epoch or 0, place.batch, place.length), place.epoch)
+        if place.batch is not None and place.epoch is not None:
+            return self.last_step if place.evaluation else self._within_epoch(place.epoch, place.batch)
         if place.step is not None:
             self.steps_seen = True
             return self._counted(place)
@@ -58,6 +61,13 @@ class StepCounter:
         if self.total is None or not self.per_epoch:
             return self.total
         return self.total * self.epochs if self.epochs else None
+
+    def _within_epoch(self, epoch: int, batch: int) -> int:
+        """Return the step of a batch of an epoch whose length nothing tells: batches go on from the last step."""
+        if self.last_epoch is not None and epoch > self.last_epoch:
+            self.epoch_start = self.last_step or 0
+        self.steps_seen = True
+        return self._keep(self.epoch_start + batch, epoch)
 
     def _counted(self, place: Position) -> int:
         step = place.step or 0

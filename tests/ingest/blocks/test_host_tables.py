@@ -228,3 +228,16 @@ def test_listed_pod_events(read: Any) -> None:
     text = "LAST SEEN   TYPE   REASON   OBJECT   MESSAGE\n9m12s   Warning   Evicted   pod/a   node was low on memory\n"
     event = read("events.txt", text).one("system.pod_event")
     assert (event.attr("reason"), event.severity) == ("Evicted", "warning")
+
+
+def test_sacct_without_the_column_of_states(read: Any) -> None:
+    text = (
+        "$ sacct -j 7 --format=JobID,Elapsed,Timelimit,MaxRSS,ExitCode\n"
+        "       JobID    Elapsed  Timelimit     MaxRSS ExitCode \n"
+        "------------ ---------- ---------- ---------- -------- \n"
+        "           7   12:00:11   12:00:00                 0:0 \n"
+        "         7.0   12:00:38             74120344K      0:9 \n"
+    )
+    job, step = read("sacct.txt", text).table.named("system.slurm_job")
+    assert (job.attr("elapsed_s"), job.attr("time_limit_s")) == (43211, 43200)
+    assert step.attr("signal") == "SIGKILL"

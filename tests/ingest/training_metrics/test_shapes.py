@@ -37,6 +37,20 @@ SHAPES: list[tuple[str, str, Mapping[str, Sequence[Point]]]] = [
         {"loss": [(10 * k, 9 - k / 10) for k in range(1, 9)]},
     ),
     (
+        "wenet: the epoch and the batch within it, and the score of an epoch joined to its name",
+        "2024-05-02 10:02:31,725 INFO Epoch 0 TRAIN info lr 0.0001 rank 0\n"
+        "2024-05-02 10:02:54,275 DEBUG TRAIN Batch 0/100 loss 4.135698 acc 0.19 lr 0.0004 grad_norm 1.539 rank 0\n"
+        "2024-05-02 10:04:54,275 DEBUG TRAIN Batch 0/200 loss 4.035698 acc 0.20 lr 0.0008 grad_norm 1.439 rank 0\n"
+        "2024-05-02 10:05:06,311 DEBUG CV Batch 0/100 loss 4.3 acc 0.21  rank 0\n"
+        "2024-05-02 10:05:06,311 INFO Epoch 0 Step 240 CV info lr 0.0001 0 loss_4.2332923544258465 acc_0.1922 rank 0\n"
+        "2024-05-02 10:06:54,275 DEBUG TRAIN Batch 1/100 loss 3.9 acc 0.21 lr 0.0008 grad_norm 1.3 rank 0\n",
+        {
+            "loss": [(100, 4.135698), (200, 4.035698), (340, 3.9)],
+            "eval_loss": [(200, 4.3), (240, 4.2332923544258465)],
+            "eval_accuracy": [(200, 0.21), (240, 0.1922)],
+        },
+    ),
+    (
         "evaluation and summary of transformers",
         "100%|##########| 20/20 [00:40<00:00,  2.00s/it]\n"
         "{'eval_loss': 1.25, 'eval_accuracy': 0.5, 'eval_runtime': 9.5, 'epoch': 1.0}\n"
