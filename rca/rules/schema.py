@@ -36,7 +36,7 @@ class Signature(_Model):
     """The software that writes it: `pytorch`, `nccl`, `slurm`, `kernel`, ..."""
     pattern: str
     """RE2 syntax, searched in one line without its logger and rank prefix; named groups are captures."""
-    captures: dict[str, Capture] = {}
+    captures: dict[str, Capture] = Field(default_factory=dict)
     role: Role = "initiating"
     severity: Severity = "error"
     phase: str | None = None
@@ -97,17 +97,17 @@ class Condition(_Model):
     op: Operator | None = None
     """Comparison for `fact`, `config` and `package`; `exists` when left out without a value, `==` with one."""
     value: bool | int | float | str | tuple[bool | int | float | str, ...] | None = None
-    where: dict[str, str | int | float | bool] = {}
+    where: dict[str, str | int | float | bool] = Field(default_factory=dict)
     """Captures of a signature: `{tried_bytes: ">= 1000000", op: "matches ^ALL"}`; a bare value means equality."""
     rank: Literal["only", "first", "all", "outlier"] | None = None
     """`only` exactly one rank said it, `first` the first failing rank, `all` every rank, `outlier` a minority."""
 
     @model_validator(mode="after")
     def _one_kind(self) -> Condition:
-        kinds = [name for name in CONDITION_KINDS if getattr(self, name) is not None]
+        kinds = [name for name in _KIND_NAMES & self.model_fields_set if getattr(self, name) is not None]
         if len(kinds) != 1:
             wanted = "signature, log, exception, fact, config, package, order, all, any, not"
-            raise ValueError(f"a condition needs exactly one of {wanted}; found {', '.join(kinds) or 'none'}")
+            raise ValueError(f"a condition needs exactly one of {wanted}; found {', '.join(sorted(kinds)) or 'none'}")
         return self
 
     @property
@@ -117,6 +117,7 @@ class Condition(_Model):
 
 
 CONDITION_KINDS = ("signature", "log", "exception", "fact", "config", "package", "order", "all", "any", "not_")
+_KIND_NAMES = frozenset(CONDITION_KINDS)
 
 
 class EvidenceRule(Condition):
@@ -244,13 +245,13 @@ class ExperimentRule(_Model):
     kind: Literal["twin", "probe", "memory"] = "twin"
     """`twin` trains a tiny model; `probe` runs a named check (`probe:`); `memory` does measured arithmetic."""
     probe: str | None = None
-    change: dict[str, str | int | float | bool] = {}
+    change: dict[str, str | int | float | bool] = Field(default_factory=dict)
     """Twin field -> new value or a factor such as `x0.1`; exactly one entry for a treatment."""
     metric: str = "lost_gap"
     """What is compared between control and treatment."""
     symptoms: tuple[str, ...] = ()
     """Symptoms of the run that it can speak about (words of `rca.experiments.symptoms`); empty: any."""
-    reproduces: dict[str, str | int | float | bool] = {}
+    reproduces: dict[str, str | int | float | bool] = Field(default_factory=dict)
     """Twin fields that plant the fault in the control arm where the run's own settings do not show the symptom."""
     ladder: Annotated[int, Field(ge=1, le=4)] = 1
     """How often the change may be applied on top of itself when once only mitigates: `x0.1` twice is `x0.01`."""
@@ -261,7 +262,7 @@ class ExperimentRule(_Model):
     when_healthy: Literal["refuted", "not_reproduced"] = "not_reproduced"
     """Verdict when the control trains well and the treatment makes it worse: `refuted` only where the whole
     mechanism is on the twin (a learning rate is, a batch of the run's data is not)."""
-    excludes: dict[str, str | int | float | bool] = {}
+    excludes: dict[str, str | int | float | bool] = Field(default_factory=dict)
     """Properties of the run under which it says nothing, e.g. `pretrained: true`."""
     confirms: tuple[CauseId, ...]
     """Causes that a recovery under this change confirms."""
