@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
@@ -216,7 +217,7 @@ def _refuse(pattern: str, file: Path, loc: Location) -> None:
 
 def _documents(folder: Path) -> list[tuple[Path, Any]]:
     """Parse the files of a folder; what the same files parsed to last time is taken from the cache."""
-    files = [file for file in sorted(folder.rglob("*.yaml")) if _is_rule(file.relative_to(folder), folder)]
+    files = sorted(_rule_files(folder))
     try:
         texts = [file.read_bytes() for file in files]
     except OSError:
@@ -233,11 +234,14 @@ def _documents(folder: Path) -> list[tuple[Path, Any]]:
     return list(zip(files, parsed, strict=True))
 
 
-def _is_rule(file: Path, folder: Path) -> bool:
-    """Whether a file holds rules: not cases, and not what lies in a recorded run below a folder `<cause>.cases`."""
-    recorded = any(part.endswith(".cases") for part in file.parts[:-1])
-    whole = folder / file
-    return not recorded and not file.name.endswith(".cases.yaml") and not whole.is_symlink() and whole.is_file()
+def _rule_files(folder: Path) -> Iterator[Path]:
+    """Yield the files that hold rules: not cases, and not what lies in a recorded run below a folder `<cause>.cases`."""
+    for top, folders, names in os.walk(folder):
+        folders[:] = [name for name in folders if not name.endswith(".cases")]
+        for name in names:
+            file = Path(top, name)
+            if name.endswith(".yaml") and not name.endswith(".cases.yaml") and not file.is_symlink() and file.is_file():
+                yield file
 
 
 def _refused(value: Any) -> Any:
