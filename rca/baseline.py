@@ -84,5 +84,7 @@ class Baseline(_Model):
     differences: tuple[Difference, ...] = ()
     unchanged: int = 0
     """Settings, packages and properties that are the same in both."""
+    same: tuple[str, ...] = ()
+    """Names of the settings among them."""
     curves: tuple[CurveDifference, ...] = ()
     messages: tuple[MessageDifference, ...] = ()

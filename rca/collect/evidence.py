@@ -85,7 +85,7 @@ def _hypothesis(
     met = [found for found in candidate.found if found.answer.outcome == "met"]
     against = {rule.id for rule in cause.contradicts}
     silent = sorted(
-        (found for found in candidate.found if found.answer.outcome == "no_data" and found.rule.id not in against),
+        (found for found in candidate.found if found.rule.id not in against and _open(found, facts)),
         key=lambda item: -item.rule.weight,
     )
     rows = [(found.rule.id in against, _evidence(cause, found, events, facts, around=around)) for found in met]
@@ -110,6 +110,14 @@ def _hypothesis(
         falsepositives=cause.falsepositives,
         references=tuple((reference.title, reference.url) for reference in cause.references),
     )
+
+
+def _open(found: Found, facts: Mapping[str, FactLike]) -> bool:
+    """Whether a condition is a question that is left open; a comparison that nobody asked for is none."""
+    if found.answer.outcome != "no_data":
+        return False
+    compared = any(name.startswith("baseline.") for name in facts)
+    return compared or not any((item.fact or "").startswith("baseline.") for item in walk(found.rule))
 
 
 def _unanswered(cause: Cause, found: Found, facts: Mapping[str, FactLike], meanings: Mapping[str, str]) -> Evidence:

@@ -81,6 +81,7 @@ def compare(run: Side, opposed: Opposed) -> Baseline:
         alike=None if opposed.alike is None else round(opposed.alike, 3),
         differences=settings.differences,
         unchanged=settings.unchanged,
+        same=settings.same,
         curves=compare_curves(run, healthy),
         messages=compare_messages(run, healthy, opposed.mined),
     )

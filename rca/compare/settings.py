@@ -44,6 +44,8 @@ class Compared(NamedTuple):
 
     differences: tuple[Difference, ...]
     unchanged: int
+    same: tuple[str, ...]
+    """Names of the settings that are the same."""
 
 
 class _Said(NamedTuple):
@@ -61,6 +63,7 @@ def compare_settings(run: Side, healthy: Side) -> Compared:
     roles = _roles(run), _roles(healthy)
     differences: list[Difference] = []
     unchanged = 0
+    same: list[str] = []
     for group, ours, theirs in (
         ("configuration", _settings(run), _settings(healthy)),
         ("packages", _packages(run), _packages(healthy)),
@@ -72,9 +75,10 @@ def compare_settings(run: Side, healthy: Side) -> Compared:
             here, there = ours.get(name), theirs.get(name)
             if here is not None and there is not None and _same(here, there):
                 unchanged += 1
+                same += [name] if group == "configuration" else []
             elif _told(group, here, there, *roles):
                 differences.append(_difference(group, name, here, there))
-    return Compared(tuple(differences[:SHOWN]), unchanged)
+    return Compared(tuple(differences[:SHOWN]), unchanged, tuple(same[:SHOWN]))
 
 
 def _told(group: str, here: _Said | None, there: _Said | None, ours: frozenset[str], theirs: frozenset[str]) -> bool:
