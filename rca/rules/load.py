@@ -235,7 +235,7 @@ def _documents(folder: Path) -> list[tuple[Path, Any]]:
 
 
 def _rule_files(folder: Path) -> Iterator[Path]:
-    """Yield the files that hold rules: not cases, and not what lies in a recorded run below a folder `<cause>.cases`."""
+    """Yield the files that hold rules: no cases, and nothing of the recorded runs below a folder `<cause>.cases`."""
     for top, folders, names in os.walk(folder):
         folders[:] = [name for name in folders if not name.endswith(".cases")]
         for name in names:

@@ -127,3 +127,14 @@ def test_an_installed_package_brings_rules_by_its_entry_point(tmp_path, monkeypa
     (about / "entry_points.txt").write_text("[rca.knowledge]\nacme = acme_rules\n")
     monkeypatch.syspath_prepend(tmp_path)
     assert "acme.lease_expired" in load(builtin=False).causes
+
+
+def test_what_lies_in_a_recorded_run_beside_the_cases_is_no_rule(tmp_path) -> None:
+    write(tmp_path, CAUSE)
+    write(tmp_path, "id: [not a rule", "acme/lease_expired.cases/first/config.yaml")
+    assert list(load([tmp_path], builtin=False).causes) == ["acme.lease_expired"]
+
+
+def test_where_two_kinds_of_condition_stand_the_one_that_is_null_does_not_count(tmp_path) -> None:
+    write(tmp_path, CAUSE.replace('log: "lease .* expired"', 'log: "lease .* expired"\n    fact: null'))
+    assert load([tmp_path], builtin=False).causes["acme.lease_expired"].evidence[0].kind == "log"
