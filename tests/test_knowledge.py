@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import math
 
 import pytest
@@ -26,6 +27,11 @@ def test_nothing_is_wrong_across_the_files() -> None:
 def test_cases(cause: str) -> None:
     results = run_cases(KNOWLEDGE, [KNOWLEDGE.causes[cause]], lambda run: judge(run, KNOWLEDGE))
     assert [result for result in results if not result.passed] == []
+
+
+def test_stable_causes_are_those_that_come_first_on_a_recorded_run(root) -> None:
+    recorded = {json.loads(file.read_text())["cause"] for file in (root / "sample_logs").glob("*/truth.json")}
+    assert {cause.id for cause in KNOWLEDGE.causes.values() if cause.maturity == "stable"} == recorded
 
 
 def test_priors_are_shares_of_all_failed_jobs() -> None:

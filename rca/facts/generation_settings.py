@@ -11,7 +11,6 @@ from rca.facts.curves import config_number
 from rca.facts.emit import emit, number, percent
 from rca.facts.interface import Fact, FactFunction
 from rca.facts.request_log import OUTPUT_NAMES
-from rca.facts.serving import CONCURRENCY
 
 CATALOGUE: Mapping[str, str] = {
     "generation.temperature": "temperature of most requests that sample (median), else the configured one",
@@ -45,10 +44,8 @@ def sampling(events: EventTable) -> Iterator[Fact]:
 
 
 def lengths(events: EventTable) -> Iterator[Fact]:
-    """Do generations all end at one length, as only a limit makes them? Load tests ask for one length on purpose."""
-    tested = {one.source for name in CONCURRENCY for one in events.all_metrics(name)}
-    told = (one for name in OUTPUT_NAMES for one in events.all_metrics(name) if one.source not in tested)
-    series = max(told, key=len, default=None)
+    """Do generations all end at one length, as only a limit makes them?"""
+    series = max((one for name in OUTPUT_NAMES for one in events.all_metrics(name)), key=len, default=None)
     if series is None:
         return
     values = series.value[np.isfinite(series.value) & (series.value > 0)]
