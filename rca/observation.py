@@ -1,0 +1,213 @@
+"""What a run shows: its files read, its facts computed, and where a healthy run is given, what differs from it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from rca.baseline import Baseline
+from rca.diagnosis import SourceRecord
+from rca.errors import NothingReadable, UsageError
+from rca.events import EventTable
+from rca.facts.baseline import baseline_facts
+from rca.facts.interface import Fact, FactFunction
+from rca.facts.registry import ALL as FACT_FUNCTIONS
+from rca.hypotheses.decide import answer
+from rca.hypotheses.match import View
+from rca.hypotheses.score import Ranking, rank
+from rca.ingest.discover import discover
+from rca.ingest.interface import IngestContext, Ingested, Source
+from rca.ingest.parallel import in_processes
+from rca.ingest.read import read_source
+from rca.ingest.registry import INGESTORS
+from rca.ingest.text import TextIngestor
+from rca.notes import Notes
+from rca.rules.load import Knowledge
+
+if TYPE_CHECKING:
+    from rca.compare.comparison import Opposed
+    from rca.compare.interface import Side
+
+Progress = Callable[[str, int, int], None]
+"""Stage, done, total."""
+
+
+@dataclass(frozen=True)
+class Reading:
+    """What was read of a run directory."""
+
+    sources: tuple[Source, ...]
+    records: tuple[SourceRecord, ...]
+    events: EventTable
+
+
+@dataclass(frozen=True)
+class Observed:
+    """A run as conditions see it."""
+
+    reading: Reading
+    facts: Mapping[str, Fact]
+    view: View
+    baseline: Baseline | None
+    hosts: tuple[str, ...]
+    """Nodes of the run and of the healthy run, which are redacted wherever they are named."""
+
+
+def observed(
+    run_dir: Path, knowledge: Knowledge, notes: Notes, *, baseline: Path | None, jobs: int, tell: Progress
+) -> Observed:
+    """Read a run and compute its facts, those of the comparison with a healthy run among them.
+
+    Raises UsageError for a directory that does not exist and for a baseline that cannot be read, NothingReadable for a
+    run without a readable file.
+    """
+    healthy = None if baseline is None else _healthy(baseline, knowledge, notes, jobs=jobs, tell=tell)
+    opposed = contrast = None
+    with notes.timed("read"):
+        reading = _read(run_dir, knowledge, notes, jobs=jobs, tell=tell)
+    if healthy is not None:
+        reading, opposed = _opposed(run_dir, reading, healthy, notes)
+    with notes.timed("facts"):
+        tell("facts", 0, 1)
+        facts = extract_facts(reading.events, notes)
+    if opposed is not None:
+        contrast, facts = _compared(run_dir, reading, opposed, facts, notes)
+    ordinary = frozenset() if opposed is None else opposed.ordinary
+    return Observed(
+        reading=reading,
+        facts=facts,
+        view=View(events=reading.events, facts=facts, ordinary=ordinary),
+        baseline=contrast,
+        hosts=(*reading.events.hosts, *(() if healthy is None else healthy.events.hosts)),
+    )
+
+
+def _healthy(folder: Path, knowledge: Knowledge, notes: Notes, *, jobs: int, tell: Progress) -> Side:
+    """Read the healthy run that the run in question is compared with, and judge whether it was healthy."""
+    from rca.compare.comparison import doubts
+
+    told = Notes(strict=notes.strict)
+    with notes.timed("baseline"):
+        try:
+            reading = _read(folder, knowledge, told, jobs=jobs, tell=tell)
+        except (NothingReadable, UsageError) as error:
+            raise UsageError(f"the baseline cannot be used: {error}") from error
+        facts = extract_facts(reading.events, told)
+        ranking = ranking_of(View(events=reading.events, facts=facts), knowledge)
+    notes.warnings += [f"In the baseline, {warning}" for warning in told.warnings]
+    return _side(folder, reading, facts, doubts=doubts(facts, *answer(ranking)))
+
+
+def _side(folder: Path, reading: Reading, facts: Mapping[str, Fact], *, doubts: Sequence[str] = ()) -> Side:
+    from rca.compare.interface import Side
+
+    logs = {record.path for record in reading.records if record.status == "read" and record.kind == TextIngestor.name}
+    return Side(
+        name=run_name(folder),
+        path=str(folder),
+        events=reading.events,
+        facts=facts,
+        logs=[source for source in reading.sources if source.path in logs],
+        files=len(reading.records),
+        doubts=tuple(doubts),
+    )
+
+
+def _opposed(run_dir: Path, reading: Reading, healthy: Side, notes: Notes) -> tuple[Reading, Opposed | None]:
+    """Lay the runs beside each other; what the healthy one says as well is no sign of failure."""
+    from rca.compare.comparison import oppose
+
+    with notes.timed("compare"):
+        what = "the comparison with the baseline"
+        opposed = notes.guarded(what, lambda: oppose(_side(run_dir, reading, {}), healthy), None)
+    if opposed is None or not opposed.ordinary:
+        return reading, opposed
+    return replace(reading, events=reading.events.as_benign(opposed.ordinary)), opposed
+
+
+def _compared(
+    run_dir: Path, reading: Reading, opposed: Opposed, facts: Mapping[str, Fact], notes: Notes
+) -> tuple[Baseline | None, Mapping[str, Fact]]:
+    """Return what differs between the two runs, and the facts with those that follow from it."""
+    from rca.compare.comparison import compare
+
+    def call() -> tuple[Baseline | None, Mapping[str, Fact]]:
+        baseline = compare(_side(run_dir, reading, facts), opposed)
+        return baseline, {**facts, **{fact.name: fact for fact in baseline_facts(baseline, reading.events)}}
+
+    otherwise: tuple[Baseline | None, Mapping[str, Fact]] = (None, facts)
+    return notes.guarded("the comparison with the baseline", call, otherwise)
+
+
+def extract_facts(events: EventTable, notes: Notes) -> Mapping[str, Fact]:
+    """Compute all facts; a function that fails is noted and the others go on."""
+    facts: dict[str, Fact] = {}
+    for function in FACT_FUNCTIONS:
+        what = f"the fact function {function.__module__}.{function.__name__}"
+        found: Sequence[Fact] = notes.guarded(what, partial(_listed, function, events), ())
+        facts.update({fact.name: fact for fact in found})
+    return facts
+
+
+def _listed(function: FactFunction, events: EventTable) -> Sequence[Fact]:
+    return tuple(function(events))
+
+
+def _read(run_dir: Path, knowledge: Knowledge, notes: Notes, *, jobs: int, tell: Progress) -> Reading:
+    if not run_dir.is_dir():
+        raise UsageError(f"{run_dir} is not a directory; give the folder that holds the logs of the run")
+    context = IngestContext(signatures=knowledge.patterns)
+    sources, skipped = discover(run_dir, context.limits)
+    records: list[SourceRecord] = list(skipped)
+    parts = []
+    texts = 0
+    for done, (source, (record, ingested)) in enumerate(_mapped(sources, context, notes, jobs=jobs)):
+        tell(f"read {source.path}", done, len(sources))
+        records.append(record)
+        if ingested is not None:
+            parts.append(ingested.events)
+            texts += ingested.text
+    if not any(record.status == "read" for record in records):
+        reasons = "; ".join(f"{record.path}: {record.why}" for record in records[:3]) or "it holds no files"
+        raise NothingReadable(f"nothing in {run_dir} could be read ({reasons})")
+    records.sort(key=lambda record: record.path)
+    return Reading(tuple(sources), tuple(records), EventTable.from_parts(parts, text_sources=texts))
+
+
+def _mapped(
+    sources: Sequence[Source], context: IngestContext, notes: Notes, *, jobs: int
+) -> Iterator[tuple[Source, tuple[SourceRecord, Ingested | None]]]:
+    """Read every source, here or in worker processes, in the order given."""
+    read = partial(read_source, ingestors=INGESTORS, context=context)
+    if jobs > 1 and len(sources) > 1:
+        for source, result in in_processes(sources, read, jobs=jobs):
+            yield source, notes.guarded(f"reading {source.path}", result, _lost(source))
+    else:
+        for source in sources:
+            yield source, notes.guarded(f"reading {source.path}", partial(read, source), _lost(source))
+
+
+def _lost(source: Source) -> tuple[SourceRecord, Ingested | None]:
+    why = "the reader failed; the warnings say how"
+    return SourceRecord(path=source.path, status="skipped", why=why, bytes=source.size), None
+
+
+def healthy_beside(run_dir: Path) -> Path | None:
+    """Return the healthy run that lies beside the run of a labelled case, if there is one."""
+    folder = run_dir.parent / "baseline"
+    return folder if run_dir.name == "run" and folder.is_dir() else None
+
+
+def ranking_of(view: View, knowledge: Knowledge) -> Ranking:
+    """Put all causes to a run that was observed before."""
+    causes = knowledge.causes.values()
+    return rank(causes, view, signatures=knowledge.signatures, calibration=knowledge.calibration)
+
+
+def run_name(run_dir: Path) -> str:
+    """Name of the run: its folder, or the folder above when it is just called `run`."""
+    resolved = run_dir.resolve()
+    return f"{resolved.parent.name}/{resolved.name}" if resolved.name == "run" else resolved.name
