@@ -188,18 +188,25 @@ class Cause(_Model):
         return self.id.split(".")[0]
 
 
-class Case(_Model):
-    """One example that a cause must or must not fire on."""
+class WrittenRun(_Model):
+    """What a run left, written in a few lines."""
 
-    name: str = ""
     log: str | dict[str, str] | None = None
     """Text of one log, or file name -> text."""
     series: dict[str, Any] | None = None
     """Synthetic metrics: `{step: 0..200, loss: decays 4 to 2 then nan at 120, learning_rate: constant 3e-4}`."""
     config: dict[str, Any] | None = None
     packages: dict[str, str] | None = None
+
+
+class Case(WrittenRun):
+    """One example that a cause must or must not fire on."""
+
+    name: str = ""
     run: str | None = None
     """Folder beside the cases file."""
+    baseline: WrittenRun | None = None
+    """A healthy run of the same job to compare with, written like the case itself."""
     why: str = ""
     first: CauseId | None = None
     """Of a silent case: the cause that must come first there, the rival that this cause is mistaken for."""

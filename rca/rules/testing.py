@@ -12,7 +12,7 @@ from pathlib import Path
 from rca.errors import KnowledgeError, UsageError
 from rca.rules.listing import no_such
 from rca.rules.load import Knowledge
-from rca.rules.schema import Case, CaseFile, Cause
+from rca.rules.schema import Case, CaseFile, Cause, WrittenRun
 from rca.rules.skeleton import UNFILLED
 from rca.rules.synthetic import expand
 from rca.rules.yaml_files import read_yaml, validate
@@ -69,6 +69,8 @@ class NamedCase:
             yield run
             return
         with tempfile.TemporaryDirectory(prefix="rca-case-") as folder:
+            if self.case.baseline is not None:
+                write_case(self.case.baseline, Path(folder) / "baseline")
             yield write_case(self.case, Path(folder) / "run")
 
     def passes(self, order: Sequence[str]) -> bool:
@@ -141,7 +143,7 @@ def _files(cause: Cause, knowledge: Knowledge) -> tuple[Path, ...]:
     return knowledge.files[cause.id], *knowledge.extensions.get(cause.id, ())
 
 
-def write_case(case: Case, folder: Path) -> Path:
+def write_case(case: WrittenRun, folder: Path) -> Path:
     """Write a case as a run directory and return it."""
     folder.mkdir(parents=True)
     logs = {"train.log": case.log} if isinstance(case.log, str) else dict(case.log or {})
