@@ -7,12 +7,12 @@ Every case is `<case>/run/` with `<case>/truth.json`: `{"cause": id, "also_ok": 
 from __future__ import annotations
 
 import datetime as dt
-import json
+import difflib
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from pydantic import BaseModel, ConfigDict
+from pydantic import BaseModel, ConfigDict, ValidationError
 
 import rca
 from rca.errors import UsageError
@@ -31,6 +31,14 @@ FIRST_RUN = "first_run.json"
 
 class _Model(BaseModel):
     model_config = ConfigDict(frozen=True)
+
+
+class Label(_Model):
+    """What a labelled incident really was: its `truth.json`; further keys are for people."""
+
+    cause: str
+    also_ok: tuple[str, ...] = ()
+    """Ids that are right as well."""
 
 
 class Withheld(_Model):
@@ -155,14 +163,14 @@ def evaluate(cases_dir: Path, knowledge: Knowledge, *, options: Options) -> Iter
 
 
 def _judged(truth: Path, knowledge: Knowledge, options: Options) -> CaseOutcome:
-    label = json.loads(truth.read_text(encoding="utf-8"))
-    accepted = (label["cause"], *label.get("also_ok", []))
+    label = _label(truth, knowledge)
+    accepted = (label.cause, *label.also_ok)
     analysis = examine(truth.parent / "run", knowledge, options=options)
     diagnosis, chosen = analysis.diagnosis, analysis.diagnosis.verdict
     others = [item.cause for item in diagnosis.hypotheses if item.cause != chosen.cause]
     return CaseOutcome(
         case=truth.parent.name,
-        truth=label["cause"],
+        truth=label.cause,
         accepted=accepted,
         verdict=chosen.cause,
         probability=chosen.probability,
@@ -173,6 +181,21 @@ def _judged(truth: Path, knowledge: Knowledge, options: Options) -> CaseOutcome:
         scores=scores(analysis.ranking),
         withheld=_withheld(analysis, knowledge, accepted),
     )
+
+
+def _label(file: Path, knowledge: Knowledge) -> Label:
+    try:
+        label = Label.model_validate_json(file.read_bytes())
+    except ValidationError as error:
+        first = error.errors(include_url=False)[0]
+        raise UsageError(f'{file}: {first["msg"]}; write {{"cause": "<id>", "also_ok": []}}') from error
+    known = {*knowledge.causes, *knowledge.taxonomy, UNKNOWN}
+    for name in (label.cause, *label.also_ok):
+        if name not in known:
+            close = difflib.get_close_matches(name, known, n=1)
+            hint = f"; did you mean {close[0]!r}?" if close else ""
+            raise UsageError(f"{file}: no cause is called {name!r}{hint}")
+    return label
 
 
 def scores(ranking: Ranking) -> dict[str, float]:

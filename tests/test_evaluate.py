@@ -101,3 +101,19 @@ def test_an_incident_is_judged_with_and_without_the_rules_of_its_cause(tmp_path:
     assert judged.scores["memory.batch_too_large"] > judged.scores["unknown"]
     assert judged.withheld is not None
     assert judged.withheld.verdict not in judged.accepted
+
+
+@pytest.mark.parametrize(
+    ("text", "complaint"),
+    [
+        ('{"cause": "memory.batch_to_large"}', "did you mean 'memory.batch_too_large'"),
+        ('{"label": "memory.leak"}', '"cause"'),
+        ("memory.leak", "JSON"),
+    ],
+)
+def test_a_wrong_label_is_said_with_its_file(tmp_path: Path, text: str, complaint: str) -> None:
+    (tmp_path / "one").mkdir()
+    (tmp_path / "one" / "truth.json").write_text(text, encoding="utf-8")
+    with pytest.raises(UsageError, match=complaint) as raised:
+        list(evaluate(tmp_path, load(), options=Options(experiments="none")))
+    assert "truth.json" in str(raised.value)
