@@ -78,6 +78,15 @@ def test_new_reads_the_line_from_standard_input_and_overwrites_nothing(tmp_path)
     assert "exists already" in str(rca("rules", "new", "acme.gone", "--rules", tmp_path).exception)
 
 
+def test_new_points_at_the_schemas_that_lie_one_folder_higher(tmp_path) -> None:
+    rca("rules", "schema", "--write", tmp_path)
+    rca("rules", "new", "acme.gone", "--rules", tmp_path / "causes")
+    file = tmp_path / "causes" / "acme" / "gone.yaml"
+    named = file.read_text().splitlines()[0].split("=")[1]
+    assert (file.parent / named).resolve() == (tmp_path / "schemas" / "cause.schema.json").resolve()
+    assert not (tmp_path / "causes" / "schemas").exists()
+
+
 def test_what_is_not_filled_in_fails_the_check_and_the_test(team) -> None:
     checked = rca("rules", "check", "--rules", team)
     assert isinstance(checked.exception, UsageError)

@@ -82,20 +82,21 @@ silent:
 """
 
 
-def skeleton(line: str, *, cause: str, message: str | None = None) -> tuple[str, str]:
+def skeleton(line: str, *, cause: str, message: str | None = None, up: int = 1) -> tuple[str, str]:
     """Return the texts of `<cause>.yaml` and `<cause>.cases.yaml` for a cause that `line` gives away.
 
     `message` is the line without what loggers and launchers put in front of it, where that is known: patterns are
-    searched in it. Raises UsageError for a bad cause id or a line without a word to go by.
+    searched in it. `up` is how many folders above the files the schemas lie. Raises UsageError for a bad cause id or a line without a word to go by.
     """
     pattern = pattern_of(line if message is None else message)
-    return _texts(cause, pattern=pattern, name="the line it was made from", line=_printable(line))
+    return _texts(cause, pattern=pattern, name="the line it was made from", line=_printable(line), up=up)
 
 
-def blank(cause: str) -> tuple[str, str]:
+def blank(cause: str, *, up: int = 1) -> tuple[str, str]:
     """Return the same two texts with everything left to the author. Raises UsageError for a bad cause id."""
     pattern = f"{UNFILLED}, a pattern (RE2 syntax) of the line that gives it away"
-    return _texts(cause, pattern=pattern, name=f"{UNFILLED}, the plain case", line=f"{UNFILLED}, paste a real log")
+    name, line = f"{UNFILLED}, the plain case", f"{UNFILLED}, paste a real log"
+    return _texts(cause, pattern=pattern, name=name, line=line, up=up)
 
 
 def pattern_of(message: str) -> str:
@@ -112,14 +113,14 @@ def pattern_of(message: str) -> str:
     return "".join([*parts, _literal(text[end:])])
 
 
-def _texts(cause: str, *, pattern: str, name: str, line: str) -> tuple[str, str]:
+def _texts(cause: str, *, pattern: str, name: str, line: str, up: int) -> tuple[str, str]:
     if not re.fullmatch(r"[a-z0-9_]+\.[a-z0-9_]+", cause):
         raise UsageError(f"{cause!r} is not a cause id; write domain.name in lower case, e.g. acme.lease_expired")
     title = cause.split(".")[1].replace("_", " ").capitalize()
     quoted = "'" + pattern.replace("'", "''") + "'"
     return (
-        _CAUSE.format(editor=editor_line("cause"), cause=cause, title=title, pattern=quoted),
-        _CASES.format(editor=editor_line("cases"), name=name, line=line),
+        _CAUSE.format(editor=editor_line("cause", up=up), cause=cause, title=title, pattern=quoted),
+        _CASES.format(editor=editor_line("cases", up=up), name=name, line=line),
     )
 
 
