@@ -15,7 +15,7 @@ from pathlib import Path
 from pydantic import BaseModel, ConfigDict, ValidationError
 
 import rca
-from rca.errors import UsageError
+from rca.errors import NothingReadable, UsageError
 from rca.hypotheses.decide import answer
 from rca.hypotheses.score import NONE, UNKNOWN, Ranking, rank
 from rca.pipeline import Analysis, Options, examine
@@ -165,7 +165,20 @@ def evaluate(cases_dir: Path, knowledge: Knowledge, *, options: Options) -> Iter
 def _judged(truth: Path, knowledge: Knowledge, options: Options) -> CaseOutcome:
     label = _label(truth, knowledge)
     accepted = (label.cause, *label.also_ok)
-    analysis = examine(truth.parent / "run", knowledge, options=options)
+    try:
+        analysis = examine(truth.parent / "run", knowledge, options=options)
+    except NothingReadable as error:
+        return CaseOutcome(
+            case=truth.parent.name,
+            truth=label.cause,
+            accepted=accepted,
+            verdict=UNKNOWN,
+            probability=1.0,
+            ranked=(UNKNOWN,),
+            seconds=0.0,
+            warnings=(str(error),),
+            scores={UNKNOWN: 0.0},
+        )
     diagnosis, chosen = analysis.diagnosis, analysis.diagnosis.verdict
     others = [item.cause for item in diagnosis.hypotheses if item.cause != chosen.cause]
     return CaseOutcome(

@@ -117,3 +117,11 @@ def test_a_wrong_label_is_said_with_its_file(tmp_path: Path, text: str, complain
     with pytest.raises(UsageError, match=complaint) as raised:
         list(evaluate(tmp_path, load(), options=Options(experiments="none")))
     assert "truth.json" in str(raised.value)
+
+
+def test_an_incident_that_left_nothing_readable_counts_as_unknown(tmp_path: Path) -> None:
+    (tmp_path / "one" / "run").mkdir(parents=True)
+    (tmp_path / "one" / "truth.json").write_text('{"cause": "memory.leak"}', encoding="utf-8")
+    judged = next(evaluate(tmp_path, load(), options=Options(experiments="none")))
+    assert (judged.verdict, judged.right) == ("unknown", False)
+    assert judged.warnings
