@@ -86,7 +86,8 @@ def skeleton(line: str, *, cause: str, message: str | None = None, up: int = 1) 
     """Return the texts of `<cause>.yaml` and `<cause>.cases.yaml` for a cause that `line` gives away.
 
     `message` is the line without what loggers and launchers put in front of it, where that is known: patterns are
-    searched in it. `up` is how many folders above the files the schemas lie. Raises UsageError for a bad cause id or a line without a word to go by.
+    searched in it. `up` is how many folders above the files the schemas lie. Raises UsageError for a bad cause id or a
+    line without a word to go by.
     """
     pattern = pattern_of(line if message is None else message)
     return _texts(cause, pattern=pattern, name="the line it was made from", line=_printable(line), up=up)
