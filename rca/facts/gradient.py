@@ -10,7 +10,7 @@ from rca.events import EventTable
 from rca.facts.curves import Curve, config_number, curve
 from rca.facts.emit import emit, number, percent
 from rca.facts.interface import Fact, FactFunction
-from rca.facts.onset import onset_step
+from rca.facts.onset import before_onset
 from rca.facts.robust import runs
 
 CATALOGUE: Mapping[str, str] = {
@@ -70,11 +70,9 @@ def levels(events: EventTable) -> Iterator[Fact]:
 
 def _usual(events: EventTable, good: Curve) -> float:
     """Median before the trouble, so that an explosion does not set its own measure."""
-    trouble = onset_step(events)
-    if trouble is not None:
-        before = good.value[good.step < trouble]
-        if len(before) >= 5:
-            return float(np.median(before))
+    before = before_onset(events, good)
+    if before is not None and before.sum() >= 5:
+        return float(np.median(good.value[before]))
     return float(np.median(good.value))
 
 
@@ -151,9 +149,9 @@ def before_trouble(events: EventTable) -> Iterator[Fact]:
         return
     recent = min(10, len(good) // 2)
     calm = np.arange(len(good)) < len(good) - recent
-    trouble = onset_step(events)
-    if trouble is not None and int(np.sum(calm & (good.step < trouble))) >= 3:
-        calm &= good.step < trouble
+    before = before_onset(events, good)
+    if before is not None and int(np.sum(calm & before)) >= 3:
+        calm &= before
     base = float(np.median(good.value[calm][-30:]))
     if base <= 0:
         return

@@ -13,7 +13,7 @@ from rca.facts.emit import emit, number, percent
 from rca.facts.first_failure import chronology
 from rca.facts.interface import Fact, FactFunction
 from rca.facts.learning_rate_range import usual_range
-from rca.facts.onset import onset_step
+from rca.facts.onset import onset_event, onset_step
 from rca.facts.progress import progress
 from rca.facts.run import planned_steps
 
@@ -173,12 +173,12 @@ def _rise(line: Curve) -> float | None:
 
 def at_trouble(events: EventTable) -> Iterator[Fact]:
     """Where did the learning rate stand when the loss broke or the run failed?"""
-    trouble, top, line = trouble_step(events), peak(events), _line(events)
+    top, line = peak(events), _line(events)
+    trouble = _trouble(events, line)
     if trouble is None or top is None:
         return
-    step, when = trouble
+    step, when, index = trouble
     configured = warmup_steps(events)
-    index = at_or_before(line, step) if line is not None else None
     if line is not None and index is not None:
         value = float(line.value[index])
         seen = line.event_id[[index]]
@@ -196,6 +196,19 @@ def at_trouble(events: EventTable) -> Iterator[Fact]:
             f"The warm-up takes {number(configured)} steps; step {int(step)} is where the loss broke or the run failed."
         )
         yield from emit("lr.in_warmup_at_failure", step < configured, says, events=top[2])
+
+
+def _trouble(events: EventTable, line: Curve | None) -> tuple[float, str, int | None] | None:
+    """Return the step of the trouble, what it was, and the learning rate's point there; points stand for steps in a
+    log without steps."""
+    found = trouble_step(events)
+    if found is not None:
+        return (*found, at_or_before(line, found[0]) if line is not None else None)
+    event = onset_event(events)
+    if event is None or line is None or np.isfinite(line.step).any():
+        return None
+    index = min(int(np.searchsorted(line.event_id, event)), len(line) - 1)
+    return float(index), "when the loss broke", index
 
 
 def usual(events: EventTable) -> Iterator[Fact]:

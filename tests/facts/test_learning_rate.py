@@ -55,6 +55,14 @@ def test_failure_at_the_peak() -> None:
     assert found["lr.at_peak_at_failure"] is True
 
 
+def test_failure_during_warm_up_in_a_log_without_steps() -> None:
+    loss = joined(decay(60), np.geomspace(2, 300, 10), [math.nan] * 30)
+    curves = {"loss": loss, "learning_rate": np.linspace(1e-6, 1e-3, 100), "grad_norm": [1.0] * 100}
+    found = Run().curves(curves, steps=False).values()
+    assert found["lr.in_warmup_at_failure"] is True
+    assert found["lr.at_failure"] == pytest.approx(6e-4, rel=0.1)
+
+
 def test_failure_at_a_crash() -> None:
     found = Run().curves({"loss": decay(100), "learning_rate": WARM}).raised("ValueError", "bad").values()
     assert found["lr.at_failure"] == pytest.approx(3e-5)

@@ -19,7 +19,7 @@ _FIRST_WORD = (
 _PAIR = re.compile(
     r"(?<![\w./@|%$-])(?P<key>"
     + _FIRST_WORD
-    + r"{0,2}(?:time per iteration|[A-Za-z][\w./@%-]*|\|g\|)(?: ?\((?:ms|s|%|GB|GiB|MB|sec|tokens?/s)\))?)"
+    + r"{0,2}(?:time per iteration|number of (?:skipped|nan) iterations|[A-Za-z][\w./@%-]*|\|g\|)(?: ?\((?:ms|s|%|GB|GiB|MB|sec|tokens?/s)\))?)"
     r"""(?P<sep>['"]?[ \t]{0,16}[:=]\s{0,16}['"]?|[ \t]{1,16})"""
     r"(?P<open>\[{0,2}|\()(?P<value>" + NUMBER + r")(?![\w]*/\w*\.\w)"
     r"(?P<unit> ?(?:GiB|GB|MiB|MB|KiB|KB|G|M|ms|us|µs|sec|s|%|k|K|B)(?![\w/])|)"
@@ -30,7 +30,9 @@ _SUFFIXED = re.compile(
     r"(?P<unit>s(?:ec)?/(?:step|it(?:er(?:ation)?)?|batch)|ms/(?:step|it(?:er(?:ation)?)?)|(?:it|its|steps?)/s(?:ec)?|"
     r"(?:tok(?:en)?s?|samples?|img|imgs|images|ex(?:amples)?|seqs?|words?)/s(?:ec(?:ond)?)?)(?![\w/])"
 )
-_JOINED = re.compile(r"(?<![\w./-])(?P<key>loss|acc|accuracy|ppl)_(?P<value>\d{1,9}\.\d{1,20}(?:[eE][-+]?\d+)?)(?![\w.])")
+_JOINED = re.compile(
+    r"(?<![\w./-])(?P<key>loss|acc|accuracy|ppl)_(?P<value>\d{1,9}\.\d{1,20}(?:[eE][-+]?\d+)?)(?![\w.])"
+)
 """`loss_3.27 acc_0.39`, as wenet joins names and values."""
 _SPEED_KEY = re.compile(
     r"(?:it|its|steps?|tok(?:en)?s?|samples?|img|imgs|images|seqs?)/s(?:ec)?(?:/(?:gpu|dev(?:ice)?))?", re.I
@@ -111,7 +113,8 @@ _PEAKS = frozenset({"peak", "max", "used"})
 """Words that mean device memory when a size follows: `mem peak=26.5 GiB`."""
 _KNOWN = frozenset(METRIC_NAMES)
 _FAMILY = re.compile(
-    r"loss|acc(?:uracy)?\b|_acc|top\d|ppl|perplex|reward|\bkl\b|iou|dice|\bf1|bleu|\bwer\b|\bcer\b|\bmae\b|mse|auc|entropy|nll|throughput"
+    r"loss|acc(?:uracy)?\b|_acc|top\d|ppl|perplex|reward|\bkl\b|iou|dice|\bf1|bleu|\bwer\b|\bcer\b|\bmae\b|mse|auc|"
+    r"entropy|nll|throughput"
 )
 
 
@@ -218,7 +221,9 @@ def entry(key: str) -> Reading:
 @lru_cache(maxsize=4096)
 def _name(key: str) -> str | None:
     low = key.lower().strip()
-    if len(low) < 2 or low in _NOT_METRICS or low.rsplit(" ", 1)[-1] in _NOT_METRICS:
+    if len(low) < 2 or low in _NOT_METRICS:
+        return None
+    if low.rsplit(" ", 1)[-1] in _NOT_METRICS and canonical_metric(low) not in _KNOWN:
         return None
     low = low.removeprefix("running ").removeprefix("current ").removeprefix("avg ")
     bare = _STATED_UNIT.sub("", low)
