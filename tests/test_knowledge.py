@@ -11,7 +11,8 @@ from rca.facts.registry import CATALOGUE
 from rca.hypotheses.score import FIRST_FAILURE_BONUS, UNKNOWN_BASELINE, UNKNOWN_PRIOR
 from rca.pipeline import judge
 from rca.rules.check import check
-from rca.rules.load import load
+from rca.rules.check_conditions import Words, check_condition
+from rca.rules.load import load, walk
 from rca.rules.testing import run_cases
 
 KNOWLEDGE = load()
@@ -27,6 +28,13 @@ def test_nothing_is_wrong_across_the_files() -> None:
 def test_cases(cause: str) -> None:
     results = run_cases(KNOWLEDGE, [KNOWLEDGE.causes[cause]], lambda run: judge(run, KNOWLEDGE))
     assert [result for result in results if not result.passed] == []
+
+
+def test_what_is_asked_for_uses_names_that_exist() -> None:
+    words = Words(KNOWLEDGE, CATALOGUE)
+    asked = [part for record in KNOWLEDGE.records.values() for part in (record.wanted, record.present) if part is not None]
+    inside = [condition for part in asked for condition in walk(part)]
+    assert [problem for condition in inside for problem in check_condition(condition, words)] == []
 
 
 def test_stable_causes_are_those_that_come_first_on_a_recorded_run(root) -> None:
