@@ -32,8 +32,8 @@ def test_cases(cause: str) -> None:
 
 def test_what_is_asked_for_uses_names_that_exist() -> None:
     words = Words(KNOWLEDGE, CATALOGUE)
-    asked = [part for record in KNOWLEDGE.records.values() for part in (record.wanted, record.present) if part is not None]
-    inside = [condition for part in asked for condition in walk(part)]
+    asked = [part for record in KNOWLEDGE.records.values() for part in (record.wanted, record.present)]
+    inside = [condition for part in asked if part is not None for condition in walk(part)]
     assert [problem for condition in inside for problem in check_condition(condition, words)] == []
 
 
