@@ -12,6 +12,7 @@ from rca.facts.curves import Curve, config_number
 from rca.facts.emit import emit, number
 from rca.facts.interface import Fact, FactFunction
 from rca.facts.non_finite import beside, companion, non_finite_loss
+from rca.facts.parameters import vocabulary_rows
 
 CATALOGUE: Mapping[str, str] = {
     "loss.points": "number of logged training losses",
@@ -21,6 +22,7 @@ CATALOGUE: Mapping[str, str] = {
     "loss.max": "largest finite training loss",
     "loss.interval": "median distance between two logged losses (steps): what happens between them is invisible",
     "loss.huge": "a finite loss of 1000 or more was logged that is also 50 times the first one",
+    "loss.unbounded": "a loss that began above zero ends a thousand times its first value below zero",
     "loss.first_over_ln_vocab": "first loss over ln(vocabulary size), or over ln(number of classes) for a classifier",
     "loss.first_too_high": "the first loss is more than 1.5 times the loss of a uniform guess",
     "loss.suspiciously_low": "a language-model loss below 0.2 nats within the first epoch or the first 500 steps",
@@ -64,6 +66,13 @@ def levels(events: EventTable) -> Iterator[Fact]:
         f"The loss reaches {number(top)} after starting at {number(first)}.",
         events=good.event_id[[high]],
     )
+    last = float(good.value[-1])
+    yield from emit(
+        "loss.unbounded",
+        first > 0 and last < -LARGE_LOSS * max(first, 1.0),
+        f"The loss began at {number(first)} and ends at {number(last)}.",
+        events=good.event_id[[0, -1]],
+    )
 
 
 def _interval(line: Curve) -> Iterator[Fact]:
@@ -89,7 +98,8 @@ def uniform_guess(events: EventTable) -> tuple[int, str] | None:
         return int(classes), "classes"
     if vocabulary is not None and vocabulary >= 2:
         return int(vocabulary), "vocabulary entries"
-    return None
+    rows = vocabulary_rows(events) if classes is None else None
+    return None if rows is None else (rows, "vocabulary entries")
 
 
 def _classifier(events: EventTable) -> bool:
@@ -106,10 +116,11 @@ def start_level(events: EventTable) -> Iterator[Fact]:
         return
     line = found.curve
     first_step = line.step_at(0)
-    if first_step is not None and first_step > 100:
-        return
     count, what = outcomes
     first, guess = float(line.value[0]), math.log(count)
+    # Training lowers the loss: a late first point below the guess tells nothing, one above it tells all the more.
+    if first_step is not None and first_step > 100 and first <= 1.5 * guess:
+        return
     if first <= 0:
         return
     says = f"The first loss is {number(first)}; an even guess among {count} {what} gives ln({count}) = {number(guess)}."

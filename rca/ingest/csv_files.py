@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import re
+from collections.abc import Iterator, Mapping
 from pathlib import PurePosixPath
 
 import numpy as np
@@ -13,6 +14,7 @@ import pyarrow.csv as arrow_csv
 from rca.errors import UnreadableSource
 from rca.events import EventBuilder
 from rca.ingest.cells import number
+from rca.ingest.described import add_described
 from rca.ingest.generated_text import generation_columns
 from rca.ingest.interface import IngestContext, Ingested, Source
 from rca.ingest.metric_table import add_metrics
@@ -82,6 +84,25 @@ def _unique(names: list[str]) -> list[str]:
     return result
 
 
+class _Lists(Mapping[str, list[str | None]]):
+    """The columns as lists; only those that are looked at are turned into one."""
+
+    def __init__(self, table: Table) -> None:
+        self._table = table
+        self._read: dict[str, list[str | None]] = {}
+
+    def __getitem__(self, name: str) -> list[str | None]:
+        if name not in self._read:
+            self._read[name] = self._table[name].to_pylist()
+        return self._read[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._table)
+
+    def __len__(self) -> int:
+        return len(self._table)
+
+
 def _named(table: Table, path: str) -> dict[str, pa.ChunkedArray]:
     """Return the columns; the one value of a curve that TensorBoard exports is named after its file."""
     lower = {name.lower() for name in table}
@@ -110,10 +131,12 @@ class CsvIngestor:
         data, _cut, notes = read_lines(source, context)
         table = read_table(data, path=source.path)
         out = EventBuilder(source.path, rank=source.rank, host=source.host)
+        described = add_described(out, _Lists(table), path=source.path)
+        columns = {name: column for name, column in _named(table, source.path).items() if name not in described}
         warnings = [
             *notes,
             *table.warnings,
-            *add_metrics(out, {**_named(table, source.path), **generation_columns(table)}, lines=table.lines),
+            *add_metrics(out, {**columns, **generation_columns(table)}, lines=table.lines),
         ]
         add_samples(out, _small(table), path=source.path)
         return Ingested(out.build(), lines=len(table.lines) + 1, bytes=len(data), warnings=tuple(warnings))

@@ -30,6 +30,7 @@ _PAIR = re.compile(
     r"(?<![\w.\-/])(?P<key>" + _KEYS + r")(?P<sep>\s?=\s?|: ?)"
     r"(?P<value>'[^']{0,80}'|\"[^\"]{0,80}\"|\([\d., e+-]{3,60}\)|[\w.+-]{1,60})(?![\w(/=])"
 )
+_VOCABULARY = re.compile(r"\bvocab(?:ulary)?(?:[ _]size)?[ =:]{1,3}(?P<value>\d{2,7})\b", re.I)
 _WORD = re.compile(r"[-+]?[\d.]+(?:e[-+]?\d+)?|true|false|none|on|off", re.I)
 _ADVICE = re.compile(
     r"\b(?:consider|recommend\w*|suggest\w*|should|try|passing|pass in|instead|deprecat\w*|incompatible|warn\w*|"
@@ -44,7 +45,10 @@ class InlineSettingsParser:
     """`key=value` pairs of known settings, while no step has been seen; after that a line tells measurements."""
 
     name = "inline settings"
-    triggers: tuple[str, ...] = (r"(?:^|[^\w.\-/])(?:" + _KEYS + r")(?:\s?=\s?|: ?)[\w'\"(.+-]",)
+    triggers: tuple[str, ...] = (
+        r"(?:^|[^\w.\-/])(?:" + _KEYS + r")(?:\s?=\s?|: ?)[\w'\"(.+-]",
+        r"(?i)\bvocab(?:ulary)?(?:[ _]size)?[ =:]{1,3}\d{2,7}\b",
+    )
 
     def parse(self, document: Document, line: int, out: EventBuilder) -> int:
         """Add the settings; return the line after, or `line` where there are none or training runs already."""
@@ -61,4 +65,7 @@ class InlineSettingsParser:
             vague = name == "precision" and isinstance(value, bool)
             if sure and not vague and value is not None and not isinstance(value, Unknown):
                 found.setdefault(name, value)
+        named = _VOCABULARY.search(message)
+        if named is not None:
+            found.setdefault("vocab_size", int(named["value"]))
         return line + 1 if found and tell(out, document, line, found, role="log line") else line

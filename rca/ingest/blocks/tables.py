@@ -11,6 +11,7 @@ from rca.ingest.blocks.listed_settings import PackageLinesParser, VariablesParse
 from rca.ingest.blocks.memory_summary import MemorySummaryParser
 from rca.ingest.blocks.nvidia_smi import NvidiaSmiParser
 from rca.ingest.blocks.nvidia_smi_query import NvidiaSmiQueryParser
+from rca.ingest.blocks.parameter_lines import ParameterLinesParser
 from rca.ingest.blocks.request_lines import LlamaTimingsParser, RequestLineParser, VllmStatsParser
 from rca.ingest.blocks.score_tables import ScoreTableParser
 from rca.ingest.blocks.slurm import SacctParser, ScontrolParser, SeffParser
@@ -42,4 +43,5 @@ TABLES: tuple[BlockParser, ...] = (
     LlamaTimingsParser(),
     RequestLineParser(),
     ScoreTableParser(),
+    ParameterLinesParser(),
 )

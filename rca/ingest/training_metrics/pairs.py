@@ -19,7 +19,8 @@ _FIRST_WORD = (
 _PAIR = re.compile(
     r"(?<![\w./@|%$-])(?P<key>"
     + _FIRST_WORD
-    + r"{0,2}(?:time per iteration|number of (?:skipped|nan) iterations|[A-Za-z][\w./@%-]*|\|g\|)(?: ?\((?:ms|s|%|GB|GiB|MB|sec|tokens?/s)\))?)"
+    + r"{0,2}(?:time per iteration|number of (?:skipped|nan) iterations|[A-Za-z][\w./@%-]*|\|g\|)"
+    r"(?: ?\((?:ms|s|%|GB|GiB|MB|sec|tokens?/s)\))?)"
     r"""(?P<sep>['"]?[ \t]{0,16}[:=]\s{0,16}['"]?|[ \t]{1,16})"""
     r"(?P<open>\[{0,2}|\()(?P<value>" + NUMBER + r")(?![\w]*/\w*\.\w)"
     r"(?P<unit> ?(?:GiB|GB|MiB|MB|KiB|KB|G|M|ms|us|µs|sec|s|%|k|K|B)(?![\w/])|)"

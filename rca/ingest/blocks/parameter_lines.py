@@ -1,0 +1,59 @@
+"""Lines that describe the parameters of a model, one each: name, shape, mean, standard deviation, norm."""
+
+from __future__ import annotations
+
+import re
+
+from rca.events import EventBuilder
+from rca.ingest.described import PARAMETER, cell, is_parameter, statistic
+from rca.ingest.document import Document
+from rca.ingest.training_metrics.pairs import NUMBER
+
+_NAME = re.compile(rf"[^\w]{{0,6}}(?:param(?:eter)? |name[:=] ?)?['\"]?(?P<name>{PARAMETER.pattern})['\"]?[:,|\s]")
+_STATISTIC = re.compile(
+    rf"(?<![\w.])(?P<key>[A-Za-z_][\w ]{{0,14}}?)\s{{0,4}}[:= ]\s{{0,4}}(?P<value>{NUMBER}|True|False)(?![\w.])"
+)
+_SHAPE = re.compile(
+    r"(?:shape|size)?[=: ]{0,3}[\[(]{0,2}(?P<shape>\d{1,9}(?:(?:x|, ?)\d{1,9}){0,5})[\])]{0,2}(?=[ |,]|$)"
+)
+_MOST = 400
+_WIDE = frozenset({"std", "norm", "grad_norm", "grad_absmax", "absmax", "trainable"})
+
+
+class ParameterLinesParser:
+    """Adds `model.parameter` for each line; a line needs the name of a parameter and a statistic with its word."""
+
+    name = "parameter lines"
+    triggers: tuple[str, ...] = (
+        r"(?i)\w\.\w[\w.]*\b.{1,80}\b(?:std|stddev|norm|absmax|abs_max|grad_norm|requires_grad|grad_max)\b ?[:= ]",
+    )
+
+    def parse(self, document: Document, line: int, out: EventBuilder) -> int:
+        """Read one line."""
+        text = document.prefix(line).message[:_MOST]
+        head = _NAME.match(text)
+        if head is None or not is_parameter(head["name"]):
+            return line
+        rest = text[head.end("name") :]
+        attrs: dict[str, object] = {"name": head["name"][:200]}
+        for found in _STATISTIC.finditer(rest):
+            name = statistic(found["key"])
+            if name is not None and name not in attrs:
+                attrs[name] = cell(name, found["value"])
+        if not _WIDE.intersection(attrs):
+            return line
+        shape = _SHAPE.search(rest[:80])
+        if shape is not None and "shape" not in attrs:
+            attrs["shape"] = shape["shape"].replace(", ", "x").replace(",", "x")
+        prefix = document.prefix(line)
+        out.add(
+            kind="artifact",
+            name="model.parameter",
+            line=line,
+            offset=document.offset(line),
+            time=document.time(line),
+            step=document.step(line),
+            rank=prefix.rank,
+            attrs={key: value for key, value in attrs.items() if value is not None},
+        )
+        return line + 1
