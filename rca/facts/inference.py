@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 
 import numpy as np
+import numpy.typing as npt
 
 from rca.events import EventTable, MetricSeries
 from rca.facts.emit import emit, number, percent
 from rca.facts.interface import Fact, FactFunction
-from rca.facts.request_log import Requests, requests
+from rca.facts.request_log import Requests, group_of, requests
 
 CATALOGUE: Mapping[str, str] = {
     "latency.token_growth": "time per token of long over short requests, for the model where it grows most (x)",
@@ -33,6 +34,7 @@ _FEWEST = 8
 _SPREAD = 1.5
 """Ratio of the 90th to the 10th percentile of the length that a trend needs."""
 _SHORTEST_OUTPUT = 4
+_FEWEST_LISTS = 2
 _LOOPING = 0.5
 """Share of repeated 4-grams above which a text loops; ordinary English stays below 0.1 in a few hundred words."""
 _LOOPING_SHARE = 0.2
@@ -43,17 +45,31 @@ _LATENCIES = ("latency_ms", "latency_s", "latency", "e2e", "e2e_s")
 
 def token_time(events: EventTable) -> Iterator[Fact]:
     """Does the time per token grow with the length, as without a key-value cache?"""
-    found = [(growth, item) for item in requests(events) if (growth := _growth(item)) is not None]
+    found = [(growth, item.group or item.source, item.event_id[:3]) for item in requests(events)
+             if (growth := _growth(item)) is not None] + _within(events)  # fmt: skip
     if not found:
         return
-    growth, worst = max(found, key=lambda pair: pair[0])
-    least, best = min(found, key=lambda pair: pair[0])
-    named = f" of {worst.group}" if worst.group else ""
-    says = f"A token{named} takes {number(growth)} times as long in the longest requests as in the shortest."
-    yield from emit("latency.token_growth", round(growth, 3), says, events=worst.event_id[:3])
-    if best is not worst and best.group != worst.group:
-        says = f"For {best.group or best.source} the ratio is {number(least)}."
-        yield from emit("latency.token_growth_least", round(least, 3), says, events=best.event_id[:3])
+    growth, worst, shown = max(found, key=lambda one: one[0])
+    least, best, other = min(found, key=lambda one: one[0])
+    says = f"A token of {worst} takes {number(growth)} times as long in the longest requests as in the shortest."
+    yield from emit("latency.token_growth", round(growth, 3), says, events=shown)
+    if best != worst:
+        says = f"For {best} the ratio is {number(least)}."
+        yield from emit("latency.token_growth_least", round(least, 3), says, events=other)
+
+
+def _within(events: EventTable) -> list[tuple[float, str, npt.NDArray[np.int64]]]:
+    """Return the growth from the first to the last tokens of one generation, in the median of each model."""
+    groups: dict[str, list[tuple[float, int]]] = {}
+    for series in events.all_metrics("token_time_growth"):
+        for value, event_id in zip(series.value, series.event_id, strict=True):
+            label = group_of(events.get(int(event_id)).attrs or {}) or series.source
+            groups.setdefault(label, []).append((float(value), int(event_id)))
+    return [
+        (float(np.median([value for value, _event in rows])), label, np.array([event for _value, event in rows[:3]]))
+        for label, rows in sorted(groups.items())
+        if len(rows) >= _FEWEST_LISTS
+    ]
 
 
 def _growth(item: Requests) -> float | None:

@@ -17,6 +17,7 @@ CATALOGUE: Mapping[str, str] = {
     "model.vocab_excess": "tokenizer ids that have no row in the token embedding",
     "model.special_token_conflict": "the end-of-sequence ids of the model's files that do not agree, in words",
     "model.pad_token_conflict": "the padding ids of the model's files that do not agree, in words",
+    "model.turn_end_not_eos": "the token that the chat template closes a turn with, where no file names it as an end",
     "model.no_pad_token": "neither the tokenizer nor the config names a padding token",
     "model.pad_is_eos": "padding and end of sequence are the same token",
     "model.chat_template": "the tokenizer file holds a chat template",
@@ -120,6 +121,29 @@ def _said(events: EventTable, role: str) -> dict[str, dict[str, tuple[set[int], 
     return found
 
 
+def turn_end(events: EventTable) -> Iterator[Fact]:
+    """Does generation stop at the token with which the chat template closes a turn?"""
+    stops = {event.text for name in ("stop", "stop_tokens", "stop_token_ids") for event in events.named(name)}
+    for event in artifacts(events).get("tokenizer.config", ()):
+        token = event.attr("turn_end")
+        known: dict[str, Any] = dict(event.attr("ids", {}))
+        for table in artifacts(events).get("tokenizer.vocabulary", ()):
+            if folder_of(table) == folder_of(event):
+                known = {**table.attr("special_ids", {}), **known}
+        ends = _said(events, "eos").get(folder_of(event), {})
+        if not isinstance(known.get(token), int) or not ends:
+            continue
+        named = set().union(*(ids for ids, _event in ends.values()))
+        if known[token] not in named and not any(str(token) in text or str(known[token]) in text for text in stops):
+            words = f"{token} ({known[token]}) is not among {_list(named)}"
+            says = (
+                f"The chat template closes a turn with {token}, and generation stops only at {_list(named)}: {words}."
+            )
+            shown = [event.event_id, *(one.event_id for _ids_of, one in ends.values())]
+            yield from emit("model.turn_end_not_eos", words, says, events=shown)
+            return
+
+
 def padding(events: EventTable) -> Iterator[Fact]:
     """Is there a padding token, and is it the end of sequence?"""
     for event in artifacts(events).get("tokenizer.config", ()):
@@ -186,4 +210,4 @@ def _list(ids: set[int]) -> str:
     return ", ".join(str(item) for item in sorted(ids)[:6])
 
 
-FACTS: tuple[FactFunction, ...] = (vocabulary, special_tokens, padding, cache, merges)
+FACTS: tuple[FactFunction, ...] = (vocabulary, special_tokens, turn_end, padding, cache, merges)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -14,7 +14,8 @@ import pyarrow.compute as pc
 from rca.events import EventTable
 from rca.facts.memo import once_per_table
 
-_PROMPT = ("prompt_tokens", "prompt", "input_tokens", "prompt_len", "prompt_length", "num_prompt_tokens", "input_len")
+_PROMPT = ("prompt_tokens", "prompt", "input_tokens", "prompt_len", "prompt_length", "num_prompt_tokens", "input_len",
+           "prompt_eval_count", "tokens_evaluated", "n_prompt_tokens")  # fmt: skip
 _OUTPUT = (
     "new_tokens",
     "completion_tokens",
@@ -25,6 +26,8 @@ _OUTPUT = (
     "output_len",
     "num_generated_tokens",
     "out_tokens",
+    "eval_count",
+    "tokens_predicted",
 )
 OUTPUT_NAMES = _OUTPUT
 """Names of the number of generated tokens."""
@@ -43,6 +46,8 @@ _LATENCY = {
     "duration_ms": 1e-3,
     "total_ms": 1e-3,
     "e2e_ms": 1e-3,
+    "total_duration_ms": 1e-3,
+    "total_duration": 1e-9,
 }
 _PER_TOKEN = {
     "ms_per_token": 1.0,
@@ -57,6 +62,8 @@ _FIRST = {"ttft": 1.0, "ttft_s": 1.0, "ttft_ms": 1e-3, "time_to_first_token": 1.
 _NAMES = frozenset((*_PROMPT, *_OUTPUT, *_LATENCY, *_PER_TOKEN, *_FIRST))
 _GROUP_LABELS = ("model", "variant", "backend", "deployment", "endpoint", "engine")
 MOST_ROWS = 200_000
+_ROWS_A_GROUP = 3
+"""Labels that change with nearly every request are ids of requests, not names of models."""
 
 
 class Requests(NamedTuple):
@@ -79,11 +86,12 @@ class Requests(NamedTuple):
 @once_per_table
 def requests(events: EventTable) -> tuple[Requests, ...]:
     """Return the requests that tell lengths and a time, grouped by source and model."""
-    if not _NAMES & set(events.metric_names):
+    spelled = [name for name in events.metric_names if _plain(name) in _NAMES]
+    if not spelled:
         return ()
     table = events.table
     kind, name = table["kind"].cast(pa.string()), table["name"].cast(pa.string())
-    wanted = pc.and_(pc.equal(kind, "metric"), pc.is_in(name, value_set=pa.array(sorted(_NAMES))))
+    wanted = pc.and_(pc.equal(kind, "metric"), pc.is_in(name, value_set=pa.array(spelled)))
     rows: dict[tuple[str, int], dict[str, float]] = {}
     owners: dict[tuple[str, int], tuple[str, int]] = {}
     kept = table.filter(wanted)
@@ -93,18 +101,28 @@ def requests(events: EventTable) -> tuple[Requests, ...]:
         place = (source, -1 if line is None else line)
         if place not in rows and len(rows) >= MOST_ROWS:
             continue
-        rows.setdefault(place, {})[key] = value
+        rows.setdefault(place, {})[_plain(key)] = value
         owners.setdefault(place, (_group(attrs), event_id))
     groups: dict[tuple[str, str], list[tuple[dict[str, float], int]]] = {}
+    apart = len({(place[0], group) for place, (group, _event) in owners.items()}) * _ROWS_A_GROUP <= len(rows)
     for place, row in rows.items():
-        group, event_id = owners[place]
+        group, event_id = owners[place] if apart else ("", owners[place][1])
         groups.setdefault((place[0], group), []).append((row, event_id))
     found = (_assembled(source, group, items) for (source, group), items in sorted(groups.items()))
     return tuple(item for item in found if item is not None)
 
 
+def _plain(name: str) -> str:
+    """Return the name without the object that holds it (`usage.completion_tokens` of the OpenAI protocol)."""
+    return name.rsplit(".", 1)[-1]
+
+
 def _group(attrs: str | None) -> str:
-    labels = json.loads(attrs) if attrs else {}
+    return group_of(json.loads(attrs) if attrs else {})
+
+
+def group_of(labels: Mapping[str, Any]) -> str:
+    """Return what the labels of a row say of the model that answered."""
     return "/".join(str(labels[key]) for key in _GROUP_LABELS if key in labels)
 
 

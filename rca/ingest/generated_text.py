@@ -16,7 +16,11 @@ IGNORE_INDEX = -100
 _OUTPUT_COLUMNS = frozenset(
     {"output", "outputs", "response", "completion", "generated", "generated_text", "prediction", "generation", "answer"}
 )
-_FINISH_COLUMNS = frozenset({"finish", "finish_reason", "finished_reason", "stop_reason"})
+_ANSWER_COLUMNS = frozenset({"content", "message", "text", "reply", "assistant", "resp", "result"})
+"""Names that hold what was generated where the same file tells why generation ended, or how long it was."""
+_PARTS = re2.compile(r"^(?:model|raw|generated|assistant|decoded|output)_|_(?:head|text|preview|excerpt|snippet|tail)$")
+_FINISH_COLUMNS = frozenset({"finish", "finish_reason", "finished_reason", "stop_reason", "done_reason"})
+_COUNT_COLUMNS = frozenset({"completion_tokens", "output_tokens", "new_tokens", "eval_count", "tokens_predicted"})
 _LENGTH_REASONS = frozenset({"length", "max_tokens", "max_length", "max_new_tokens", "model_length"})
 _TURN = re2.compile(
     r"<\|(?:im_start|im_end|eot_id|start_header_id|end_header_id|user|assistant|system|end|endoftext)\|>|"
@@ -42,23 +46,51 @@ def repetition(text: str) -> float:
 def generation_columns(columns: Mapping[str, Sequence[Any] | pa.ChunkedArray]) -> dict[str, list[float | None]]:
     """Return columns computed from texts and token lists, named after what they measure."""
     found: dict[str, list[float | None]] = {}
+    plain = {raw: _plain(raw) for raw in columns}
+    answers = bool((_FINISH_COLUMNS | _COUNT_COLUMNS) & set(plain.values()))
+    outputs = _OUTPUT_COLUMNS | (_ANSWER_COLUMNS if answers else frozenset())
     for raw, items in columns.items():
-        name = raw.strip().lower().rsplit("/", 1)[-1]
+        name = plain[raw]
         listed = items.to_pylist() if isinstance(items, pa.ChunkedArray) else items
         if name in _FINISH_COLUMNS and any(isinstance(item, str) for item in listed):
             found["finished_by_length"] = [
                 float(item.strip().lower() in _LENGTH_REASONS) if isinstance(item, str) else None for item in listed
             ]
-        elif name in _OUTPUT_COLUMNS and any(isinstance(item, str) and " " in item for item in listed):
+        elif (name in outputs or _PARTS.sub("", name) in outputs) and any(
+            isinstance(item, str) and " " in item for item in listed
+        ):
             texts = [item if isinstance(item, str) else None for item in listed]
             found["output_repetition"] = [None if text is None else repetition(text) for text in texts]
             found["output_turn_markers"] = [
                 None if text is None else float(len(_TURN.findall(text[:_CHARS]))) for text in texts
             ]
             found["output_chars"] = [None if text is None else float(len(text)) for text in texts]
+        elif _TOKEN_TIMES.search(name) and any(isinstance(item, list) for item in listed):
+            found["token_time_growth"] = [_growth(item) for item in listed]
         elif name in _TOKEN_COLUMNS and any(isinstance(item, list) for item in listed):
             found |= _token_columns(name, [_whole_numbers(item) for item in listed])
     return found
+
+
+_TOKEN_TIMES = re2.compile(
+    r"(?:ms|time|s|latency)_per_tok|per_token_(?:ms|s|time|latency)|token_(?:times|latenc)|^itl|^tpot"
+)
+_FEWEST_BLOCKS = 3
+
+
+def _growth(item: Any) -> float | None:
+    """Return the last over the first time per token of one generation, or None where the list is no such times."""
+    if not isinstance(item, list) or len(item) < _FEWEST_BLOCKS or not all(isinstance(x, (int, float)) for x in item):
+        return None
+    part = max(1, len(item) // 8)
+    first, last = sum(item[:part]) / part, sum(item[-part:]) / part
+    return last / first if first > 0 else None
+
+
+def _plain(raw: str) -> str:
+    """Return the name of a column without the objects around it; a prompt's own text keeps its path."""
+    name = raw.strip().lower().rsplit("/", 1)[-1]
+    return name if name.startswith(("request.", "prompt", "input", "messages")) else name.rsplit(".", 1)[-1]
 
 
 _TOKEN_COLUMNS = frozenset({"input_ids", "labels", "attention_mask", "token_ids", "tokens", "output_ids"})

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+import re2
+
 from rca.events import EventBuilder
 from rca.ingest.cells import whole
 from rca.ingest.interface import IngestContext, Ingested, Source
@@ -13,6 +15,12 @@ from rca.ingest.structured import MAX_TABLE, plain_name, read_whole
 _SPECIALS = 64
 """Special tokens kept with their ids."""
 _CONTENT = 60
+_AFTER_CONTENT = re2.compile(
+    r"(?:content|message|text)['\"]?\]?\s*(?:\|\s*\w+\s*)?\)?\s*(?:\+\s*['\"]\s*|\}\}\s*)(<[^'\"<>{}\s]{1,30}>|\[/?\w{1,20}\])"
+)
+"""A token that a chat template writes behind the text of a message."""
+_TURN_ENDS = re2.compile(r"<\|?(?:eot_id|im_end|end_of_turn|end_of_utterance|eom_id|end|turn_end|eot)\|?>")
+_TEMPLATE_CHARS = 40_000
 _ROLES = ("bos_token", "eos_token", "pad_token", "unk_token", "sep_token", "cls_token", "mask_token")
 
 
@@ -140,9 +148,22 @@ def add_token_roles(out: EventBuilder, name: str, document: Mapping[str, Any]) -
             "class": document.get("tokenizer_class"),
             "padding_side": document.get("padding_side"),
             "chat_template": bool(document.get("chat_template")),
+            "turn_end": turn_end(document.get("chat_template")),
             "model_max_length": document.get("model_max_length"),
         },
     )
+
+
+def turn_end(template: Any) -> str | None:
+    """Return the token with which a chat template closes a turn, the most frequent one, or None."""
+    named: list[str] = []
+    texts = template if isinstance(template, list) else [template]
+    for item in texts[:8]:
+        text = item.get("template") if isinstance(item, dict) else item
+        if isinstance(text, str):
+            part = text[:_TEMPLATE_CHARS]
+            named += _AFTER_CONTENT.findall(part) or _TURN_ENDS.findall(part)
+    return max(sorted(set(named)), key=named.count, default=None)
 
 
 def _content(token: Any) -> str | None:

@@ -116,3 +116,36 @@ def test_validation_that_is_in_training(facts_of: Any) -> None:
     )
     assert other["data.overlap_share"] == 0.0
     assert other["data.duplicate_share"] == pytest.approx(0.1)
+
+
+def test_one_model_of_a_benchmark_becomes_slower(facts_of: Any) -> None:
+    text = "".join(
+        f"10:00:{place:02d} bench {model} prompt={place:02d} in={100 + place} out=256 total=5.1s "
+        f"ms/token per 64 block=[{', '.join(str(round(20 + slope * step, 1)) for step in range(4))}]\n"
+        for model, slope in (("base", 0.1), ("tuned", 9.0))
+        for place in range(5)
+    )
+    found = facts_of({"bench.log": text})
+    assert found["latency.token_growth"] == pytest.approx(47 / 20, abs=0.01)
+    assert found["latency.token_growth_least"] < 1.05
+    assert found["requests.count"] == 10
+
+
+def test_times_of_blocks_in_a_record(facts_of: Any) -> None:
+    items = [{"model": "m", "ms_per_token_blocks": [10.0, 14.0, 20.0, 30.0]} for _ in range(3)]
+    assert facts_of({"bench.jsonl": lines(items)})["latency.token_growth"] == 3.0
+
+
+def test_a_line_that_ends_with_its_time(facts_of: Any) -> None:
+    text = "".join(f"[10:00:0{place}] req {place:03d} in=12{place} out=90 finish=length 1.8s\n" for place in range(9))
+    found = facts_of({"chat.log": text})
+    assert found["generation.hits_limit_share"] == 1.0
+    assert found["latency.ms_per_token"] == pytest.approx(20.0)
+    assert "latency.ms_per_token" not in facts_of({"chat.log": "block in=64 out=128 kernel=3\n" * 9})
+
+
+def test_names_inside_a_usage_object(facts_of: Any) -> None:
+    items = [
+        {"id": f"c{n}", "usage": {"prompt_tokens": 9, "completion_tokens": 50 + n}, "latency_s": 1.0} for n in range(9)
+    ]
+    assert facts_of({"r.jsonl": lines(items)})["requests.count"] == 9

@@ -190,3 +190,23 @@ def test_merges_and_gguf(facts_of: Any) -> None:
     found = facts_of({"m/tokenizer.json": tokenizer(7), "m/model.gguf": model})
     assert found["model.tokenizer_merges"] == "strings"
     assert found["model.gguf_no_pre_tokenizer"] is True
+
+
+TEMPLATES = {
+    "<|im_end|>": "{{ '<|im_start|>' + m['role'] + '\\n' + m['content'] | trim + '<|im_end|>' }}",
+    "<end_of_turn>": "{{ '<start_of_turn>' + role + '\\n' + m['content'] }}<end_of_turn>",
+    "<|eot_id|>": "{{ header + message['content'] }}<|eot_id|>",
+}
+
+
+@pytest.mark.parametrize("token", TEMPLATES)
+@pytest.mark.parametrize("agrees", [True, False])
+def test_the_token_that_closes_a_turn(facts_of: Any, token: str, agrees: bool) -> None:
+    tokenizer = {
+        "eos_token": "</s>",
+        "added_tokens_decoder": {"2": {"content": "</s>"}, "5": {"content": token}},
+        "chat_template": TEMPLATES[token],
+    }
+    generation = {"eos_token_id": [2, 5] if agrees else 2, "max_length": 64}
+    found = facts_of({"tokenizer_config.json": tokenizer, "generation_config.json": generation})
+    assert ("model.turn_end_not_eos" in found) is not agrees

@@ -11,7 +11,9 @@ from rca.ingest.document import Document
 
 _NUMBER = r"([0-9]+(?:\.[0-9]+)?)"
 _PAIR = re2.compile(rf"\b([A-Za-z][\w./]*)[=:]\s?{_NUMBER}\s?(ms|s|tokens|GiB|GB|%)?\b")
-_PROMPT_KEYS = {"prompt", "prompt_tokens", "prompt_len", "input", "input_tokens", "input_len", "in_tokens"}
+_BARE = {"in": "prompt_tokens", "out": "new_tokens", "prompt": "prompt_tokens"}
+"""Keys that mean lengths only beside a time, or where no plainer key does."""
+_PROMPT_KEYS = {"prompt_tokens", "prompt_len", "input", "input_tokens", "input_len", "in_tokens"}
 _OUTPUT_KEYS = {
     "new",
     "new_tokens",
@@ -27,8 +29,17 @@ _OUTPUT_KEYS = {
 }
 _LATENCY_KEYS = {"time", "total", "latency", "e2e", "elapsed", "duration", "total_time", "took", "latency_s", "e2e_s"}
 _FIRST_KEYS = {"ttft", "first_token", "prefill"}
-_OUTPUT_WORDS = rf"(?:{'|'.join(sorted(_OUTPUT_KEYS))})"
-_PROMPT_WORDS = rf"(?:{'|'.join(sorted(_PROMPT_KEYS))})"
+_OUTPUT_WORDS = rf"(?:{'|'.join(sorted((*_OUTPUT_KEYS, 'out')))})"
+_PROMPT_WORDS = rf"(?:{'|'.join(sorted((*_PROMPT_KEYS, 'in', 'prompt')))})"
+_NAMED = re2.compile(r"\bmodel[=:]\s?[\"']?([\w./-]{1,60})")
+_FIRST_PAIR = re2.compile(r"[A-Za-z][\w./]*[=:]\s?[\"'\d]")
+_BLOCKS = re2.compile(r"(?i)\b(?:ms|s|time|latency)(?:/| per |_per_)tok(?:en)?\b[^\[\]]{0,40}\[([0-9., ]{5,400})\]")
+"""Times per token of one block of a generation after the other."""
+_FINISH = re2.compile(r"\bfinish(?:ed)?(?:_reason)?[=:]\s?[\"']?([a-z_]{2,16})")
+_DURATION = re2.compile(rf"(?:^|\s){_NUMBER}\s?(ms|s)\b")
+_FEWEST_BLOCKS = 3
+_LABEL = 60
+_LENGTH_REASONS = {"length", "max_tokens", "max_length", "limit"}
 _TIMINGS = re2.compile(
     rf"(prompt eval|generation eval|\beval) time\s*=\s*{_NUMBER} ms /\s*(\d+) (?:runs|tokens)"
     rf"\s*\(\s*{_NUMBER} ms per token"
@@ -47,23 +58,53 @@ class RequestLineParser:
 
     def parse(self, document: Document, line: int, out: EventBuilder) -> int:
         """Read one line of key=value pairs."""
-        found: dict[str, float] = {}
-        for key, text, unit in _PAIR.findall(table_line(document, line)[:2000]):
-            value = number(text) or 0.0
-            name = key.lower()
-            if name in _PROMPT_KEYS:
-                found.setdefault("prompt_tokens", value)
-            elif name in _OUTPUT_KEYS:
-                found.setdefault("new_tokens", value)
-            elif (name in _LATENCY_KEYS or name in _FIRST_KEYS) and unit in {"s", "ms", ""}:
-                seconds = value / 1000 if unit == "ms" else value
-                found.setdefault("latency_s" if name in _LATENCY_KEYS else "ttft_s", seconds)
+        text = table_line(document, line)[:2000]
+        found = _figures(text)
         if not {"prompt_tokens", "new_tokens"} <= found.keys():
             return line
         if found.get("latency_s", 0) > 0 and found["new_tokens"] > 0:
             found["ms_per_token"] = 1000 * (found["latency_s"] - found.get("ttft_s", 0.0)) / found["new_tokens"]
-        _add(out, document, line, found)
+        if (finish := _FINISH.search(text)) is not None:
+            found["finished_by_length"] = float(finish[1] in _LENGTH_REASONS)
+        if (blocks := _BLOCKS.search(text)) is not None:
+            times = [float(part) for part in blocks[1].replace(",", " ").split() if number(part)]
+            if len(times) >= _FEWEST_BLOCKS and times[0] > 0:
+                found["token_time_growth"] = times[-1] / times[0]
+        label = _label(text)
+        _add(out, document, line, found, attrs={"model": label} if label else None)
         return claim(document, line, line + 1)
+
+
+def _label(text: str) -> str:
+    """Return what stands in front of the first figure: the model that answered, without numbers of requests."""
+    if (named := _NAMED.search(text)) is not None:
+        return str(named[1])
+    first = _FIRST_PAIR.search(text)
+    head = "" if first is None else text[: first.start()].rstrip(" ,;:|")
+    words = re2.split(r"[\[\]|:]", head)[-1].split()
+    return " ".join(word for word in words[-4:] if sum(map(str.isdigit, word)) * 2 < len(word))[:_LABEL]
+
+
+def _figures(text: str) -> dict[str, float]:
+    found: dict[str, float] = {}
+    bare: dict[str, float] = {}
+    for key, figure, unit in _PAIR.findall(text):
+        value, name = number(figure) or 0.0, key.lower()
+        if name in _PROMPT_KEYS:
+            found.setdefault("prompt_tokens", value)
+        elif name in _OUTPUT_KEYS:
+            found.setdefault("new_tokens", value)
+        elif name in _BARE and not unit and value > 0:
+            bare.setdefault(name, value)
+        elif (name in _LATENCY_KEYS or name in _FIRST_KEYS) and unit in {"s", "ms", ""}:
+            seconds = value / 1000 if unit == "ms" else value
+            found.setdefault("latency_s" if name in _LATENCY_KEYS else "ttft_s", seconds)
+    if "latency_s" not in found and (timed := _DURATION.findall(text)):
+        found["latency_s"] = float(timed[-1][0]) / (1000 if timed[-1][1] == "ms" else 1)
+    for name in ("in", "out", "prompt"):
+        if name in bare and (name == "prompt" or "latency_s" in found):
+            found.setdefault(_BARE[name], bare[name])
+    return found
 
 
 class LlamaTimingsParser:
@@ -103,7 +144,14 @@ class VllmStatsParser:
         return claim(document, line, line + 1)
 
 
-def _add(out: EventBuilder, document: Document, line: int, found: dict[str, float]) -> None:
+def _add(
+    out: EventBuilder,
+    document: Document,
+    line: int,
+    found: dict[str, float],
+    *,
+    attrs: dict[str, str] | None = None,
+) -> None:
     for name, value in found.items():
         out.add(
             kind="metric",
@@ -115,4 +163,5 @@ def _add(out: EventBuilder, document: Document, line: int, found: dict[str, floa
             phase="inference",
             value=value,
             unit={"latency_s": "s", "ttft_s": "s", "ms_per_token": "ms"}.get(name, ""),
+            attrs=attrs,
         )
