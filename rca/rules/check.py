@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping
+from pathlib import Path
 
 from rca.rules.check_conditions import Words, check_condition
 from rca.rules.check_logic import check_logic
 from rca.rules.check_signatures import check_signatures
+from rca.rules.check_text import check_says, check_text
 from rca.rules.findings import Finding, Place, found, places, unknown
 from rca.rules.load import Knowledge
 from rca.rules.schema import Cause
-from rca.rules.skeleton import UNFILLED
 from rca.rules.testing import MATURE_CASES, cases_file, load_cases
 from rca.rules.yaml_files import Location
 
@@ -27,7 +28,12 @@ def check(knowledge: Knowledge, *, facts: Mapping[str, str], to_beat: float = -m
         *check_signatures(knowledge),
         *(finding for cause in knowledge.causes.values() for finding in _cause(cause, words, to_beat)),
         *_experiments(knowledge),
+        *(finding for file in _files(knowledge) for finding in check_text(file)),
     ]
+
+
+def _files(knowledge: Knowledge) -> list[Path]:
+    return sorted({*knowledge.files.values(), *(file for files in knowledge.extensions.values() for file in files)})
 
 
 def _cause(cause: Cause, words: Words, to_beat: float) -> Iterator[Finding]:
@@ -51,8 +57,8 @@ def _cause(cause: Cause, words: Words, to_beat: float) -> Iterator[Finding]:
         for loc, condition in place.conditions():
             for level, key, text in check_condition(condition, words):
                 yield found(level, place.file, (*loc, key), text)
+        yield from check_says(place, words)
     yield from check_logic(cause, listed, to_beat=to_beat)
-    yield from _unfilled(cause, knowledge)
     yield from _cases(cause, knowledge)
 
 
@@ -64,13 +70,6 @@ def _repeated_ids(listed: list[Place]) -> Iterator[Finding]:
             text = f"the evidence id {name!r} is used twice; ids are unique within a cause"
             yield found("error", place.file, (*place.loc, "id"), text)
         seen.add(name)
-
-
-def _unfilled(cause: Cause, knowledge: Knowledge) -> Iterator[Finding]:
-    for file in (knowledge.files[cause.id], *knowledge.extensions.get(cause.id, ())):
-        for number, line in enumerate(file.read_text(encoding="utf-8").splitlines(), start=1):
-            if UNFILLED in line:
-                yield Finding("error", file, number, f"this still says {UNFILLED!r}; write it, or take the line out")
 
 
 def _cases(cause: Cause, knowledge: Knowledge) -> Iterator[Finding]:

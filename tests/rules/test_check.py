@@ -148,6 +148,17 @@ def test_evidence_too_weak_to_be_named(tmp_path) -> None:
     assert "all evidence together gives -4.1 nats of log-odds; -3.0 are needed to be named" in message
 
 
+def test_a_name_in_braces_that_nothing_fills_in(tmp_path) -> None:
+    body = evidence("signature: acme.lost").replace("S.", '"{nodes} lost at {loss.nan_step}, {text}"')
+    (message,) = found(tmp_path, body)
+    assert "the name in braces 'nodes' does not exist; did you mean 'node'?" in message
+
+
+def test_a_key_that_stands_twice(tmp_path) -> None:
+    (message,) = found(tmp_path, evidence("log: a") + evidence("log: b"))
+    assert message.endswith(":8: error: the key 'evidence' stands twice in one mapping; only the last one counts")
+
+
 def test_what_is_not_written_yet(tmp_path) -> None:
     (message,) = found(tmp_path, evidence("log: a").replace("S.", "FILL IN"))
     assert message.endswith("lease.yaml:7: error: this still says 'FILL IN'; write it, or take the line out")
