@@ -19,6 +19,7 @@ from rca.facts import (
     collectives,
     divergence,
     environment,
+    evaluated_split,
     evaluation,
     generation_settings,
     gradient,
@@ -52,6 +53,7 @@ from rca.facts import (
     telemetry,
     throughput,
     trace,
+    truncation,
 )
 from rca.facts.interface import Fact, FactFunction, Facts
 
@@ -72,6 +74,7 @@ MODULES = (
     loss_scale,
     lr_schedule,
     evaluation,
+    evaluated_split,
     generation_settings,
     oom,
     memory,
@@ -92,6 +95,7 @@ MODULES = (
     repeated_inputs,
     telemetry,
     trace,
+    truncation,
     profiler_table,
     step_parts,
     quality,
