@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any, Literal, Protocol
 
 from rca.events import Event, EventTable
@@ -58,6 +59,15 @@ class View:
     ordinary: frozenset[int] = frozenset()
     """Events that a healthy run of the same job has as well."""
 
+    @cached_property
+    def advice(self) -> frozenset[tuple[str, int | None]]:
+        """Lines that are known as harmless warnings or advice: their words are no evidence of anything else."""
+        return frozenset(
+            (event.source, event.line)
+            for event in self.events.of_kind("log")
+            if event.role == "benign" and event.severity == "warning"
+        )
+
     @property
     def first_failing_rank(self) -> int | None:
         """Global rank that failed first, where it is known."""
@@ -77,7 +87,8 @@ def _signature(condition: Condition, view: View) -> Answer:
 
 def _log(condition: Condition, view: View) -> Answer:
     assert condition.log is not None
-    return _among(view.events.named(inline_id(condition.log)), condition, view)
+    found = view.events.named(inline_id(condition.log))
+    return _among([event for event in found if (event.source, event.line) not in view.advice], condition, view)
 
 
 def _exception(condition: Condition, view: View) -> Answer:

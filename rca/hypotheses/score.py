@@ -178,10 +178,7 @@ class _Scorer:
             (known := self.signatures.get(name)) is not None and known.role in {"cascade", "teardown"}
             for name in answer.signatures
         )
-        ordinary = bool(answer.signatures) and self.view.ordinary.issuperset(answer.events)
-        return (
-            rule.weight * (AFTER_FAILURE_FACTOR if late and follows else 1.0) * (ORDINARY_FACTOR if ordinary else 1.0)
-        )
+        return rule.weight * (AFTER_FAILURE_FACTOR if late and follows else 1.0)
 
 
 def _explain(candidates: Sequence[Candidate], scorer: _Scorer, *, threshold: float) -> list[Candidate]:

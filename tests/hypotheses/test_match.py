@@ -103,3 +103,14 @@ def test_a_fact_that_exists_is_compared() -> None:
 )
 def test_compare(value, op, wanted, expected) -> None:
     assert compare(value, op, wanted) is expected
+
+
+def test_words_of_a_harmless_warning_are_no_evidence() -> None:
+    builder = EventBuilder("train.log")
+    builder.add(kind="log", name=inline_id("might be slow"), line=3)
+    builder.add(kind="log", name="pytorch.worker_count_advice", line=3, role="benign", severity="warning")
+    builder.add(kind="log", name=inline_id("is slow"), line=9)
+    builder.add(kind="log", name="run.saved", line=9, role="benign", severity="info")
+    seen = View(events=EventTable.from_parts([builder.build()], text_sources=1), facts={})
+    assert ask(Condition(log="might be slow"), seen).outcome == "not_met"
+    assert ask(Condition(log="is slow"), seen).outcome == "met"
