@@ -113,7 +113,7 @@ def check(rules: Sequence[Path], disable: Sequence[str], as_json: bool) -> None:
         for finding in findings:
             click.echo(str(finding))
     if errors:
-        raise UsageError(f"{errors} errors in the rules; each line above names the file and what to change")
+        raise UsageError(f"errors in the rules: {errors}; each line above names the file and what to change")
     if not as_json:
         click.echo(f"{len(knowledge.signatures)} signatures, {len(knowledge.causes)} causes, "
                    f"{len(knowledge.experiments)} experiments: no error, {len(findings)} warnings")  # fmt: skip
@@ -139,7 +139,7 @@ def test(prefix: str, rules: Sequence[Path], disable: Sequence[str], as_json: bo
     for result in run_cases(knowledge, causes, lambda run: judge(run, knowledge)):
         results.append(result)
         if not as_json and not result.passed:
-            click.echo(f"FAILED {result.cause} {result.kind}: {result.name}: {result.why}")
+            click.echo(f"FAILED {result.cause} {result.kind}: {': '.join(filter(None, (result.name, result.why)))}")
     if as_json:
         click.echo(json.dumps([asdict(result) for result in results], indent=2))
     failed = sum(not result.passed for result in results)

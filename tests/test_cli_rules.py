@@ -134,6 +134,20 @@ def test_folders_of_the_configuration_hold_for_every_command(team, tmp_path, mon
     assert "Lease lost" in rca("explain", "acme.lease_lost").stdout
 
 
+def test_what_was_replaced_extended_or_left_out_stands_in_the_report(tmp_path) -> None:
+    team, run = tmp_path / "team", tmp_path / "run"
+    team.mkdir()
+    run.mkdir()
+    (run / "job.log").write_text("step 1 loss 2.0\nTraining completed\n")
+    shown = json.loads(rca("rules", "show", "memory.leak", "--json").stdout)
+    (team / "leak.yaml").write_text(json.dumps(shown))
+    (team / "more.yaml").write_text("extends: code.user_exception\nfalsepositives: []\n")
+    done = rca("analyze", run, "--rules", team, "--disable", "data.leakage", "--json", "--experiments", "none")
+    warnings = json.loads(done.stdout)["warnings"]
+    for words in ("memory.leak from ", "code.user_exception is extended by ", "data.leakage is disabled"):
+        assert any(warning.startswith(words) for warning in warnings), words
+
+
 def test_schema_and_reference_are_printed() -> None:
     assert json.loads(rca("rules", "schema", "cases").stdout)["title"] == "rca cases file"
     assert rca("rules", "reference", "field-guide").stdout.startswith("# Field guide")
