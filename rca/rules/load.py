@@ -22,6 +22,8 @@ from rca.rules.schema import Calibration, Cause, Condition, ExperimentRule, Sign
 from rca.rules.yaml_files import Location, did_you_mean, line_of, read_yaml, validate
 
 ENTRY_POINT = "rca.knowledge"
+_JOINED = ("evidence", "contradicts", "explains", "experiments", "falsepositives", "references", "field_guide")
+"""What an extension adds behind that of its cause; its fixes and deciding steps come first."""
 
 
 @dataclass(frozen=True)
@@ -156,9 +158,9 @@ class _Draft:
         if base is None:
             hint = did_you_mean(cause.extends, self.causes)
             raise KnowledgeError(f"extends {cause.extends!r}, which no loaded file defines{hint}", file=file)
-        added = ("evidence", "contradicts", "explains", "experiments", "fixes", "references")
-        both = {name: (*getattr(base, name), *getattr(cause, name)) for name in added}
-        self.causes[base.id] = base.model_copy(update={**both, "fixes": (*cause.fixes, *base.fixes)})
+        both = {name: (*getattr(base, name), *getattr(cause, name)) for name in _JOINED}
+        first = {name: (*getattr(cause, name), *getattr(base, name)) for name in ("fixes", "decide")}
+        self.causes[base.id] = base.model_copy(update={**both, **first})
         self.extensions[base.id] = (*self.extensions.get(base.id, ()), file)
         self.notes.append(f"{base.id} is extended by {file}")
 
