@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from rca.ingest.blocks.device_monitor import DmonParser, GpuQueryParser, GpuStatParser
 from rca.ingest.blocks.environment import CollectEnvParser, EnvironmentParser
+from rca.ingest.blocks.evaluation_setup import CocoSummaryParser, TransformsParser
 from rca.ingest.blocks.host_tables import DiskFreeParser, FreeParser, LimitsParser, ListingParser, TopParser
 from rca.ingest.blocks.interconnect import IbstatParser
 from rca.ingest.blocks.kubernetes import PodDescriptionParser, PodEventsParser
@@ -44,4 +45,6 @@ TABLES: tuple[BlockParser, ...] = (
     RequestLineParser(),
     ScoreTableParser(),
     ParameterLinesParser(),
+    TransformsParser(),
+    CocoSummaryParser(),
 )
