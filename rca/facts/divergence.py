@@ -118,8 +118,14 @@ def diverged_from(shape: Shape) -> int | None:
         return None
     earlier = [stretch for stretch in stretches[:-1] if stretch[0] > 0 and stretch[1] - stretch[0] >= 2]
     if len(earlier) >= 2 and shape.end < 2 * max(float(np.max(values[start:end])) for start, end in earlier):
-        return None
+        return onset if _far_above(shape) else None
     return onset
+
+
+def _far_above(shape: Shape) -> bool:
+    """Whether the end lies well above both the start and the usual level, by more than noise can do."""
+    usual = max(shape.start, float(np.median(shape.smooth[: len(shape.smooth) // 2])))
+    return shape.end > ABOVE_START * usual and shape.end - usual > 6 * shape.noise
 
 
 def divergence(events: EventTable) -> Iterator[Fact]:

@@ -162,8 +162,12 @@ def _precision(found: list[Setting], role: str) -> Iterator[Setting]:
     by_key = {setting.key.rsplit(".", 1)[-1].lower(): setting for setting in found if _decides(setting.key)}
     by_key |= {setting.key.lower(): setting for setting in found}
     decided = precision_of({key: setting.value for key, setting in by_key.items()}, training=role != "model")
-    if decided is not None:
-        yield by_key[decided.key]._replace(name="precision", value=decided.precision)
+    if decided is None:
+        return
+    stated = by_key[decided.key]
+    # `16-true` and `16-mixed` say more than `fp16`: what is called precision keeps its word.
+    if stated.name != "precision" or not isinstance(stated.value, str):
+        yield stated._replace(name="precision", value=decided.precision)
 
 
 def _decides(key: str) -> bool:

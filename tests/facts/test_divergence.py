@@ -77,3 +77,15 @@ def test_negative_losses_have_no_ratio() -> None:
 def test_cut_off_climb() -> None:
     assert values(joined(decay(60), [2.4, 5.1, 12.0]))["loss.rising_at_end"] is True
     assert values(decay(60))["loss.rising_at_end"] is False
+
+
+def test_a_noisy_climb_is_a_divergence_although_noise_crossed_the_bar_before() -> None:
+    noise = np.random.default_rng(3).normal(0, 0.7, 300)
+    loss = np.concatenate([np.linspace(3.0, 2.4, 75), np.linspace(2.4, 11.0, 225)]) + noise
+    assert Run().curves({"loss": list(loss)}).values()["loss.diverged"] is True
+
+
+def test_noise_that_ends_on_a_high_note_is_no_divergence() -> None:
+    loss = 2.5 + np.random.default_rng(4).exponential(1.5, 300)
+    loss[-12:] += 1.0
+    assert Run().curves({"loss": list(loss)}).values()["loss.diverged"] is False

@@ -37,7 +37,7 @@ def test_hydra_and_component_classes_name_optimizer_and_schedule(read: Any) -> N
     assert found["learning_rate"] == 3e-4
     assert (found["num_layers"], found["hidden_size"]) == (12, 768)
     assert found["max_steps"] == 500
-    assert found["precision"] == "fp16"
+    assert found["precision"] == "16-mixed"
     assert found["eval_batch_size"] == 64
     assert "batch_size" not in found
 
