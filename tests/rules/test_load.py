@@ -84,6 +84,16 @@ def test_extends_adds_evidence_to_a_cause(tmp_path) -> None:
     assert knowledge.causes["acme.lease_expired"].title == "Lease expired"
 
 
+def test_an_extension_says_first_what_to_do(tmp_path) -> None:
+    write(tmp_path / "one", CAUSE + "decide: [look]\nfixes: [{action: wait}]\n")
+    extension = "extends: acme.lease_expired\ndecide: [ask]\nfixes: [{action: renew}]\nfalsepositives: [a pause]\n"
+    write(tmp_path / "two", extension, "more.yaml")
+    cause = load([tmp_path / "one", tmp_path / "two"], builtin=False).causes["acme.lease_expired"]
+    assert cause.decide == ("ask", "look")
+    assert [fix.action for fix in cause.fixes] == ["renew", "wait"]
+    assert cause.falsepositives == ("a pause",)
+
+
 def test_extending_what_does_not_exist_suggests_the_likely_id(tmp_path) -> None:
     write(tmp_path / "one", CAUSE)
     write(tmp_path / "two", "extends: acme.lease_expird\nevidence: []\n", "more.yaml")
