@@ -12,6 +12,7 @@ from rca.baseline import Baseline
 SCHEMA_VERSION = "1.0"
 
 Status = Literal["confirmed", "suspected", "explained", "refuted", "unlikely"]
+Sign = Literal["exception", "error_word", "hint", "rare", "near"]
 ExperimentVerdict = Literal[
     "confirmed", "mitigates", "refuted", "inconclusive", "not_reproduced", "not_testable", "no_op", "invalid", "error"
 ]
@@ -292,6 +293,81 @@ class Verdict(_Model):
     """The cheapest step that would settle it."""
 
 
+class OddLine(_Model):
+    """A line that stands out and that no rule knows."""
+
+    id: str
+    text: str
+    source: str
+    line: int | None = None
+    rank: int | None = None
+    ranks: tuple[int, ...] = ()
+    """Ranks that said the like, when more than one did."""
+    host: str | None = None
+    step: int | None = None
+    time: str | None = None
+    """ISO 8601, UTC."""
+    signs: tuple[Sign, ...] = ()
+    """Shape of an exception, words of trouble, the same in a warning, rare, near the failure or the end."""
+    count: int = 1
+    """Lines of the same shape among those that were looked at."""
+    template: str = ""
+    """Its shape: `<num>`, `<path>`, ... for what varies."""
+    context: tuple[ContextLine, ...] = ()
+
+
+class Resemblance(_Model):
+    """A known cause whose texts share rare words with an odd line; the similarity is no probability."""
+
+    cause: str
+    """Empty for a message that no cause asks for."""
+    title: str
+    similarity: float = Field(ge=0, le=1)
+    """Cosine of the TF-IDF vectors."""
+    shared: tuple[str, ...]
+    """Words in common, most telling first."""
+    signature: str = ""
+    """Known message that is alike, where it is not the text of the cause."""
+    line: str = ""
+    """Id of the odd line."""
+
+
+class Absent(_Model):
+    """Something that a run should leave, that would decide, and that is not there."""
+
+    id: str
+    says: str
+    record: str
+    """Command or setting that gives it."""
+
+
+class RuleDraft(_Model):
+    """A new rule made from the most telling odd line, to be filled in."""
+
+    line: str
+    """Id of the odd line."""
+    rule: str
+    """Text of the cause file."""
+    cases: str
+    """Text of its cases file."""
+    command: str
+    """Writes both files; run it in the run directory."""
+
+
+class Unexplained(_Model):
+    """What is shown where no cause explains the run, or none well enough."""
+
+    lines: tuple[OddLine, ...] = ()
+    """Most telling first."""
+    looked_at: int = 0
+    """Lines that were looked at closely; longer logs are searched for words of trouble and sampled."""
+    left_out: int = 0
+    """Logs that were not looked at."""
+    resembles: tuple[Resemblance, ...] = ()
+    absent: tuple[Absent, ...] = ()
+    draft: RuleDraft | None = None
+
+
 class Redaction(_Model):
     """How much of which kind was replaced before the diagnosis was made."""
 
@@ -324,6 +400,8 @@ class Diagnosis(_Model):
     warnings: tuple[str, ...] = ()
     missing: tuple[str, ...] = ()
     """Files or log lines that would have decided the case, and how to record them."""
+    unexplained: Unexplained | None = None
+    """Only where the verdict is `unknown` or its cause is less likely than not."""
     redaction: Redaction = Redaction()
     timings: dict[str, float] = {}
     """Stage -> seconds."""
@@ -343,7 +421,7 @@ _CODED = frozenset(
         "severity",
         "group",
     }
-    | {"mode", "domain", "verdict", "explained_by"}
+    | {"mode", "domain", "verdict", "explained_by", "signs"}
 )
 """Fields that hold ids, times and words of a fixed vocabulary, never text of the run."""
 
@@ -358,7 +436,7 @@ def _mapped(value: Any, change: Callable[[str], str]) -> Any:
         return change(value)
     if isinstance(value, dict):
         return {
-            key: item if key in _CODED and isinstance(item, str) else _mapped(item, change)
+            key: item if key in _CODED and isinstance(item, (str, tuple)) else _mapped(item, change)
             for key, item in value.items()
         }
     if isinstance(value, (list, tuple)):

@@ -119,8 +119,14 @@ def examine(run_dir: Path, knowledge: Knowledge, *, options: Options, progress: 
             knowledge=knowledge,
             notes=notes,
         )
+    with notes.timed("unexplained"):
+        diagnosis = _with_unexplained(diagnosis, reading, view=view, knowledge=knowledge, notes=notes)
     with notes.timed("redact"):
         diagnosis = redact_diagnosis(diagnosis, mode=options.redact, hosts=seen.hosts)
+        if diagnosis.unexplained is not None:
+            from rca.unexplained.draft import with_draft
+
+            diagnosis = with_draft(diagnosis)
     diagnosis = diagnosis.model_copy(update={"timings": dict(notes.timings)})
     return Analysis(diagnosis=diagnosis, events=events, ranking=ranking, view=view)
 
@@ -229,6 +235,20 @@ def _diagnosis(
         ),
         missing=missing(after.hypotheses, chosen),
     )
+
+
+def _with_unexplained(
+    diagnosis: Diagnosis, reading: Reading, *, view: View, knowledge: Knowledge, notes: Notes
+) -> Diagnosis:
+    """Add what helps a reader on where the answer is open."""
+    from rca.unexplained.collect import Run, is_wanted, unexplained
+
+    if not is_wanted(diagnosis.verdict):
+        return diagnosis
+    run = Run(sources=reading.sources, records=reading.records, view=view, failure=diagnosis.failure)
+    found = notes.guarded("the search for odd lines", lambda: unexplained(run, knowledge), None)
+    warnings = tuple(dict.fromkeys((*diagnosis.warnings, *notes.warnings)))
+    return diagnosis.model_copy(update={"unexplained": found, "warnings": warnings})
 
 
 def _silent(_stage: str, _done: int, _total: int) -> None:

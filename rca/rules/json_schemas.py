@@ -12,7 +12,7 @@ from typing import Any
 from pydantic import BaseModel
 
 from rca.rules import schema
-from rca.rules.schema import CONDITION_KINDS, CaseFile, Cause, ExperimentRule, SignatureFile, Taxonomy
+from rca.rules.schema import CONDITION_KINDS, CaseFile, Cause, ExperimentRule, RecordFile, SignatureFile, Taxonomy
 
 SCHEMAS: Mapping[str, type[BaseModel]] = {
     "signatures": SignatureFile,
@@ -20,6 +20,7 @@ SCHEMAS: Mapping[str, type[BaseModel]] = {
     "cases": CaseFile,
     "experiment": ExperimentRule,
     "taxonomy": Taxonomy,
+    "records": RecordFile,
 }
 """Kind of file -> its model."""
 FOLDER = "schemas"

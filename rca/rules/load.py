@@ -18,7 +18,17 @@ from pydantic import BaseModel
 from rca import cache
 from rca.errors import KnowledgeError
 from rca.rules.patterns import patterns_of, refusal
-from rca.rules.schema import Calibration, Cause, Condition, ExperimentRule, Signature, SignatureFile, Taxonomy
+from rca.rules.schema import (
+    Calibration,
+    Cause,
+    Condition,
+    ExperimentRule,
+    Record,
+    RecordFile,
+    Signature,
+    SignatureFile,
+    Taxonomy,
+)
 from rca.rules.yaml_files import Location, did_you_mean, line_of, read_yaml, validate
 
 ENTRY_POINT = "rca.knowledge"
@@ -33,6 +43,8 @@ class Knowledge:
     signatures: Mapping[str, Signature] = field(default_factory=dict)
     causes: Mapping[str, Cause] = field(default_factory=dict)
     experiments: Mapping[str, ExperimentRule] = field(default_factory=dict)
+    records: Mapping[str, Record] = field(default_factory=dict)
+    """What a run should leave, in the order in which it is asked for."""
     taxonomy: Mapping[str, str] = field(default_factory=dict)
     files: Mapping[str, Path] = field(default_factory=dict)
     """Id of a signature, cause or experiment -> the file that defines it."""
@@ -136,6 +148,7 @@ class _Draft:
         self.signatures = dict(knowledge.signatures)
         self.causes = dict(knowledge.causes)
         self.experiments = dict(knowledge.experiments)
+        self.records = dict(knowledge.records)
         self.taxonomy = dict(knowledge.taxonomy)
         self.files = dict(knowledge.files)
         self.extensions = dict(knowledge.extensions)
@@ -170,6 +183,7 @@ class _Draft:
             signatures=self.signatures,
             causes=self.causes,
             experiments=self.experiments,
+            records=self.records,
             taxonomy=self.taxonomy,
             files=self.files,
             extensions=self.extensions,
@@ -190,6 +204,8 @@ def _add_folder(knowledge: Knowledge, folder: Path, *, checked: bool) -> Knowled
                 draft.put(draft.signatures, signature, file)
         elif shape is ExperimentRule:
             draft.put(draft.experiments, validate(ExperimentRule, data, file=file), file)
+        elif shape is RecordFile:
+            draft.records.update({record.id: record for record in validate(RecordFile, data, file=file).records})
         elif shape is Taxonomy:
             draft.taxonomy.update(validate(Taxonomy, data, file=file).causes)
         else:
@@ -259,6 +275,8 @@ def _shape(data: Any, file: Path) -> type[BaseModel]:
         return SignatureFile
     if "question" in data or "predicts" in data:
         return ExperimentRule
+    if set(data) <= {"records"}:
+        return RecordFile
     if set(data) <= {"causes"}:
         return Taxonomy
     return Cause

@@ -289,6 +289,32 @@ class Taxonomy(_Model):
     causes: dict[str, str]
 
 
+class Record(_Model):
+    """Something that a run should leave, asked for where no cause can be named and it is not there."""
+
+    id: Annotated[str, Field(pattern=r"^[a-z0-9_]+$")]
+    wanted: Condition | None = None
+    """When it would help; always when left out."""
+    present: Condition | None = None
+    """Met when the run has it."""
+    files: tuple[str, ...] = ()
+    """Patterns of file names (`*dmesg*`) that hold it."""
+    emitters: tuple[str, ...] = ()
+    """Software (`kernel`) any known message of which shows that it was read."""
+    says: str
+    """What is missing and why it would decide, one sentence; `{fact}` names in braces are filled in."""
+    tells: str = ""
+    """Fact whose own sentence is added, e.g. `run.ranks_missing`."""
+    record: str
+    """Command or setting that gives it next time."""
+
+
+class RecordFile(_Model):
+    """`records.yaml`: what to ask for, the most telling first."""
+
+    records: tuple[Record, ...]
+
+
 class Calibration(_Model):
     """How scores become probabilities, fitted on labelled incidents by `rca eval CASES_DIR --fit FILE`."""
 
