@@ -167,3 +167,21 @@ def test_lab_lists_at_least_ten_faults() -> None:
     rows = json.loads(rca("lab", "list", "--json").stdout)
     assert len(rows) >= 10
     assert {"fault", "cause", "title"} == set(rows[0])
+
+
+def test_a_healthy_run_is_given_by_option_and_by_the_configuration_file(tmp_path) -> None:
+    (tmp_path / "nightly").symlink_to(SAMPLES / "healthy" / "run")
+    (tmp_path / "rca.toml").write_text('experiments = "none"\nbaseline = "nightly"\n', encoding="utf-8")
+    run = SAMPLES / "lr_too_high" / "run"
+    by_file = rca("--config", tmp_path / "rca.toml", "analyze", run, "--json")
+    option = rca("analyze", run, "--json", "--experiments", "none", "--baseline", SAMPLES / "healthy" / "run")
+    for done in (by_file, option):
+        baseline = Diagnosis.model_validate_json(done.stdout).baseline
+        assert baseline is not None, done.stderr
+        assert baseline.used
+
+
+def test_a_baseline_that_is_not_there_is_a_usage_error(tmp_path) -> None:
+    done = rca("analyze", SAMPLES / "healthy" / "run", "--json", "--baseline", tmp_path / "absent")
+    assert (done.returncode, done.stdout) == (2, "")
+    assert "the baseline cannot be used" in done.stderr

@@ -96,3 +96,28 @@ def test_spans_are_selected_by_prefix() -> None:
     assert list(table.spans("ProfilerStep")["duration_us"]) == [5.0]
     assert len(table.spans()) == 2
     assert table.events == ()
+
+
+def test_events_that_mean_nothing_are_benign_warnings_and_all_else_stays() -> None:
+    builder = EventBuilder("train.log")
+    for kind, role, severity in (("log", "initiating", "fatal"), ("exception", None, None), ("log", "benign", "info")):
+        builder.add(kind=kind, name="x", role=role, severity=severity)
+    builder.add(kind="log", name="y", role="cascade", severity="error")
+    table = EventTable.from_parts([builder.build()], text_sources=1)
+    marked = table.as_benign([0, 1, 2])
+    assert [(event.role, event.severity) for event in marked.events] == [
+        ("benign", "warning"),
+        ("benign", "warning"),
+        ("benign", "info"),
+        ("cascade", "error"),
+    ]
+    assert marked.table.schema == table.table.schema
+    assert marked.has_text
+    assert table.as_benign([]).events == table.events
+
+
+def test_hosts_are_those_that_appear() -> None:
+    builder = EventBuilder("train.log")
+    builder.add(kind="log", name="x", host="node2")
+    builder.add(kind="log", name="x", host="node1")
+    assert EventTable.from_parts([builder.build()]).hosts == ("node1", "node2")
