@@ -19,6 +19,8 @@ _EXCEPTION = re.compile(
 )
 _CAUGHT = re.compile(r"Caught (?P<type>[\w.]+) (?P<where>in .{1,200}?)\.?$")
 _CHAIN = ("During handling of the above exception", "The above exception was the direct cause")
+_UNHARMED = ("Exception ignored in", "--- Logging error ---")
+"""What Python prints above a traceback of an exception that it swallowed: the program went on."""
 _SPAWN = re.compile(r"-- Process (\d+) terminated with the following error:")
 _MARKER = re.compile(r"\s*[~^]+\s*$|\s*\.\.\.<\d+ lines>\.\.\.$|\s*\[Previous line repeated \d+ more times?\]$")
 _NEW_TOPIC = re.compile(
@@ -66,6 +68,7 @@ class TracebackParser:
         if not own:
             own = [frame for raised in reversed(chain) for frame in raised.frames if not _LIBRARY.search(frame["file"])]
         at = document.time(last.line)
+        swallowed = line > 1 and document.prefix(line - 1).message.startswith(_UNHARMED)
         out.add(
             kind="exception",
             name=last.type or "truncated traceback",
@@ -77,7 +80,8 @@ class TracebackParser:
             host=prefix.host,
             phase=stack_phase(last.frames, next((item.worker for item in chain if item.worker), None))
             or document.phase(line),
-            severity="error",
+            severity="warning" if swallowed else "error",
+            role="benign" if swallowed else None,
             text=last.message,
             attrs={
                 "frames": frames,
