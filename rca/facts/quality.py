@@ -6,9 +6,13 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import NamedTuple
 
+import numpy as np
+
 from rca.events import Event, EventTable
+from rca.facts import score_columns
 from rca.facts.emit import emit, number, percent
 from rca.facts.interface import Fact, FactFunction
+from rca.facts.score_columns import column_pairs
 
 CATALOGUE: Mapping[str, str] = {
     "quality.lost_share": "share of the original's score that the compared model lost (negative: it is better)",
@@ -57,7 +61,7 @@ class _Pair(NamedTuple):
 
 def scores(events: EventTable) -> Iterator[Fact]:
     """How much worse is the exported, quantised or served model than the original?"""
-    pairs = [*_lines(events), *_tables(events)]
+    pairs = [*_lines(events), *_tables(events), *_columns(events)]
     told = [(lost, pair) for pair in pairs if (lost := pair.lost) is not None]
     if not told:
         return
@@ -108,6 +112,17 @@ def _score_rows(events: EventTable) -> dict[tuple[str, str], list[tuple[str, Eve
     return found
 
 
+def _columns(events: EventTable) -> Iterator[_Pair]:
+    """Compare columns row by row; the row that lost most speaks for the table."""
+    for pair in column_pairs(events):
+        lost = [_Pair(pair.metric, float(base), float(value), "", ()).lost or 0.0
+                for base, value in zip(pair.reference, pair.candidate, strict=True)]  # fmt: skip
+        worst = int(np.argmax(lost))
+        reference, candidate = float(pair.reference[worst]), float(pair.candidate[worst])
+        kind = _kind(pair.candidate_word)
+        yield _Pair(pair.metric, reference, candidate, kind, (int(pair.event_id[worst]),))
+
+
 def differences(events: EventTable) -> Iterator[Fact]:
     """Do the outputs of two versions of a model agree, for all inputs or for some?"""
     found = [
@@ -115,6 +130,8 @@ def differences(events: EventTable) -> Iterator[Fact]:
         for event in events.named("outputs.difference", kind="log")
         if isinstance(value := event.attr("value"), (int, float))
     ]
+    for values, event_ids in score_columns.differences(events):
+        found += [(float(value), int(event_id)) for value, event_id in zip(values, event_ids, strict=True)]
     if not found:
         return
     top, low = max(found), min(found)
