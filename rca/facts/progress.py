@@ -18,7 +18,12 @@ if TYPE_CHECKING:
 
     Floats = npt.NDArray[np.float64]
 
-DEVICE_METRICS = frozenset({"gpu_utilization", "gpu_temperature", "sm_clock", "power", "fan", "memory_clock"})
+DEVICE_METRICS = frozenset(
+    {
+        "gpu_utilization", "gpu_temperature", "gpu_memory_used", "gpu_memory_total", "sm_clock", "power", "fan",
+        "memory_clock",
+    }
+)  # fmt: skip
 """Readings of the device go on when the job is dead; they are no progress."""
 
 

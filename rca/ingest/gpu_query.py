@@ -12,7 +12,7 @@ from rca.events import EventBuilder
 from rca.ingest.cells import number_with_unit, size_in_bytes, whole
 from rca.ingest.csv_files import Table, read_table
 from rca.ingest.interface import IngestContext, Ingested, Source
-from rca.ingest.metric_table import add_metrics
+from rca.ingest.metric_table import add_metrics, time_of
 from rca.ingest.structured import decode, read_lines
 
 _DEVICE_COLUMNS = ("index", "gpu", "gpu_id", "pci.bus_id", "uuid")
@@ -160,6 +160,7 @@ def _add_devices(out: EventBuilder, table: Table, by_name: dict[str, str], devic
     """Add one system event for every device that the table names."""
     if "name" not in by_name and "memory.total" not in by_name:
         return
+    times = time_of(table[by_name["timestamp"]]) if "timestamp" in by_name else None
     for device in dict.fromkeys(devices):
         place = devices.index(device)
         row = {plain: (table[raw][place].as_py() or "").strip() for plain, raw in by_name.items()}
@@ -178,6 +179,7 @@ def _add_devices(out: EventBuilder, table: Table, by_name: dict[str, str], devic
             kind="system",
             name="system.gpu",
             line=int(table.lines[place]),
+            time=None if times is None else times[place].as_py(),
             text=row.get("name") or None,
             attrs={key: item for key, item in found.items() if item not in {None, ""}},
         )

@@ -24,6 +24,7 @@ def test_readings_are_metrics_labelled_with_the_device(read: Any) -> None:
         (0, "NVIDIA A100-SXM4-80GB"),
         (1, "NVIDIA A100-SXM4-80GB"),
     ]
+    assert [device.time for device in devices] == [1721307600299000, 1721307600300000]
 
 
 def test_named_throttle_reasons_become_events_and_series(read: Any) -> None:
