@@ -148,7 +148,7 @@ def _agreed(votes: Counter[str]) -> bool:
 def _said_kind(meaning: str) -> str | None:
     if _choices(meaning):
         return "text"
-    unit = re.search(r"\((?:[A-Za-z/%]{1,8}|[a-zA-Z]{1,4} a [a-z]{1,6})\)$", meaning)
+    unit = re.search(r"\((?:steps?|s|ms|us|GiB|GiB a step|bytes|tokens|x|%|W|MHz|degrees Celsius)\)$", meaning)
     return "number" if unit or meaning.startswith(("share ", "number of ")) else None
 
 

@@ -33,6 +33,12 @@ def test_a_plain_traceback(read: Callable) -> None:
     assert event.attr("worker") is None
 
 
+@pytest.mark.parametrize("above", ["Exception ignored in: <function Pool.__del__>\n", "--- Logging error ---\n"])
+def test_an_exception_that_was_swallowed_is_a_warning(read: Callable, above: str) -> None:
+    (event,) = raised(read("run.log", above + PLAIN))
+    assert (event.role, event.severity) == ("benign", "warning")
+
+
 @pytest.mark.parametrize(
     ("prefix", "rank"),
     [
