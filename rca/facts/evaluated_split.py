@@ -22,8 +22,8 @@ _AUGMENTATION = re.compile(
     r"Mixup|CutMix|CutOut|Cutout|CoarseDropout|Mosaic|SpecAugment|TimeMasking|FrequencyMasking|ShiftScaleRotate|HorizontalFlip|"
     r"VerticalFlip|PhotoMetricDistortion\w*|LargeScaleJitter|ElasticTransform|GridDistortion|RandomGamma|MotionBlur)$"
 )
-"""Random training transforms of torchvision, timm, DETR, albumentations, mmcv and torchaudio. DETR calls its plain resize
-`RandomResize` also where it has one size to choose from."""
+"""Random training transforms of torchvision, timm, DETR, albumentations, mmcv and torchaudio. DETR calls its plain
+resize `RandomResize` also where it has one size to choose from."""
 _SPLIT_KEYS = ("eval_split", "split", "data_split", "dataset_split", "subset", "eval_subset", "gen_subset", "eval_on")
 _SCORES = (
     "eval_map",

@@ -6,6 +6,7 @@ from rca.ingest.blocks.assigned_settings import AssignedSettingsParser
 from rca.ingest.blocks.bare_exceptions import BareExceptionParser
 from rca.ingest.blocks.command_lines import CommandLineParser
 from rca.ingest.blocks.exits import ExitParser
+from rca.ingest.blocks.headed_settings import HeadedSettingsParser
 from rca.ingest.blocks.inline_settings import InlineSettingsParser
 from rca.ingest.blocks.native_crash import NativeCrashParser
 from rca.ingest.blocks.printed_objects import PrintedObjectParser
@@ -45,6 +46,7 @@ BLOCKS: tuple[BlockParser, ...] = (
     *TABLES,
     ExitParser(),
     BareExceptionParser(),
+    HeadedSettingsParser(),
     SettingsLineParser(),
     SettingsBlockParser(),
     AssignedSettingsParser(),
