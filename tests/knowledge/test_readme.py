@@ -8,6 +8,12 @@ import subprocess
 import sys
 
 import pytest
+import yaml
+
+from rca.cli_rules import rules
+from rca.rules.check_signatures import signature_failures
+from rca.rules.schema import Case, SignatureFile
+from rca.rules.synthetic import expand
 
 
 @pytest.fixture(scope="module")
@@ -39,10 +45,14 @@ def test_the_worked_rule_is_written_checked_tested_and_comes_first(text, tmp_pat
     assert said[3].startswith("acme.lease_expired")
 
 
-def test_every_command_and_every_word_of_a_curve_is_told(text) -> None:
-    from rca.cli_rules import rules
-    from rca.rules.synthetic import expand
+def test_the_other_examples_are_valid(text) -> None:
+    series, signatures = (yaml.safe_load(block) for block in re.findall(r"^```yaml\n(.*?)^```$", text, re.M | re.S))
+    assert expand(Case.model_validate(series).series)
+    (signature,) = SignatureFile.model_validate(signatures).signatures
+    assert signature_failures(signature) == []
 
+
+def test_every_command_and_every_word_of_a_curve_is_told(text) -> None:
     for name, command in rules.commands.items():
         assert f"`rca rules {name}" in text
         assert command.help
