@@ -95,6 +95,7 @@ def check(rules: Sequence[Path], disable: Sequence[str], as_json: bool) -> None:
     """
     from rca.facts.registry import CATALOGUE
     from rca.hypotheses.score import FIRST_FAILURE_BONUS, UNKNOWN_BASELINE, UNKNOWN_PRIOR
+    from rca.ingest.names import canonical_config
     from rca.rules.check import check
     from rca.rules.load import load
     from rca.rules.testing import lies_in
@@ -103,7 +104,7 @@ def check(rules: Sequence[Path], disable: Sequence[str], as_json: bool) -> None:
     to_beat = math.log(UNKNOWN_PRIOR) + UNKNOWN_BASELINE - FIRST_FAILURE_BONUS
     findings = [
         finding
-        for finding in check(knowledge, facts=CATALOGUE, to_beat=to_beat)
+        for finding in check(knowledge, facts=CATALOGUE, common_name=canonical_config, to_beat=to_beat)
         if not rules or lies_in(finding.file, rules)
     ]
     errors = sum(finding.level == "error" for finding in findings)

@@ -9,6 +9,7 @@ import pytest
 
 from rca.facts.registry import CATALOGUE
 from rca.hypotheses.score import FIRST_FAILURE_BONUS, UNKNOWN_BASELINE, UNKNOWN_PRIOR
+from rca.ingest.names import canonical_config
 from rca.pipeline import judge
 from rca.rules.check import check
 from rca.rules.check_conditions import Words, check_condition
@@ -20,7 +21,7 @@ TO_BEAT = math.log(UNKNOWN_PRIOR) + UNKNOWN_BASELINE - FIRST_FAILURE_BONUS
 
 
 def test_nothing_is_wrong_across_the_files() -> None:
-    found = check(KNOWLEDGE, facts=CATALOGUE, to_beat=TO_BEAT)
+    found = check(KNOWLEDGE, facts=CATALOGUE, common_name=canonical_config, to_beat=TO_BEAT)
     assert [str(finding) for finding in found if finding.level == "error"] == []
 
 

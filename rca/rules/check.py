@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 
 from rca.rules.check_conditions import Words, check_condition
@@ -17,13 +17,19 @@ from rca.rules.testing import MATURE_CASES, cases_file, load_cases
 from rca.rules.yaml_files import Location
 
 
-def check(knowledge: Knowledge, *, facts: Mapping[str, str], to_beat: float = -math.inf) -> list[Finding]:
+def check(
+    knowledge: Knowledge,
+    *,
+    facts: Mapping[str, str],
+    common_name: Callable[[str], str] = str,
+    to_beat: float = -math.inf,
+) -> list[Finding]:
     """Return what is wrong, each with its file and line.
 
-    `facts` are the names that can be computed, with one line of meaning each; `to_beat` is the log-odds that a cause
-    needs at least to be named when everything speaks for it.
+    `facts` are the names that can be computed, with one line of meaning each; `common_name` gives the name under which
+    a setting is known; `to_beat` is the log-odds that a cause needs at least to be named when everything speaks for it.
     """
-    words = Words(knowledge, facts)
+    words = Words(knowledge, facts, common_name)
     return [
         *check_signatures(knowledge),
         *(finding for cause in knowledge.causes.values() for finding in _cause(cause, words, to_beat)),

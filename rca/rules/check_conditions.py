@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -31,6 +31,8 @@ class Words:
     knowledge: Knowledge
     facts: Mapping[str, str]
     """Name -> one line of meaning."""
+    common_name: Callable[[str], str] = str
+    """Setting as a framework calls it -> the name under which it is known."""
 
     @cached_property
     def kinds(self) -> Mapping[str, str]:
@@ -72,6 +74,13 @@ def _names(condition: Condition, words: Words) -> Iterator[Problem]:
     sentence = None if condition.fact is None else unknown(condition.fact, words.facts, where="the fact")
     if sentence is not None:
         yield "error", "fact", sentence
+    common = None if condition.config is None else words.common_name(condition.config)
+    if common != condition.config:
+        yield (
+            "error",
+            "config",
+            f"the setting {condition.config!r} is known as {common!r} in every framework; write that",
+        )
 
 
 def _unread(condition: Condition) -> Iterator[Problem]:

@@ -25,13 +25,20 @@ signatures:
 """
 
 
+def common_name(setting: str) -> str:
+    return {"lr": "learning_rate"}.get(setting, setting)
+
+
 def found(folder: Path, body: str, *, head: str = HEAD, signatures: str = SIGNATURES, to_beat: float = -9) -> list[str]:
     """Check one cause of a team folder and return what is said about the folder."""
     (folder / "acme").mkdir()
     (folder / "acme" / "lease.yaml").write_text(head + textwrap.dedent(body))
     (folder / "acme" / "lease.cases.yaml").write_text(CASES)
     (folder / "signatures.yaml").write_text(signatures)
-    return [str(item) for item in check(load([folder], builtin=False), facts=FACTS, to_beat=to_beat)]
+    return [
+        str(item)
+        for item in check(load([folder], builtin=False), facts=FACTS, common_name=common_name, to_beat=to_beat)
+    ]
 
 
 def evidence(*conditions: str) -> str:
@@ -66,6 +73,10 @@ def test_a_rule_without_fault_is_left_alone(tmp_path) -> None:
         ("fact: run.kind, value: training", "the value of run.kind 'training' does not exist; did you mean 'train'?"),
         ("fact: loss.nan_step, op: '>'", "`op: >` needs a `value:`"),
         ("fact: loss.nan_step, op: exists, value: 3", "`op: exists` reads no `value:`"),
+        (
+            "config: lr, op: '>', value: 1",
+            "the setting 'lr' is known as 'learning_rate' in every framework; write that",
+        ),
         ("config: seed, value: [1, 2]", "a list is met with `op: in`"),
         ("signature: acme.lost, op: '>', value: 3", "a signature condition does not read `op` and `value`"),
         ("fact: run.failed, where: {node: n1}", "a fact condition does not read `where:`"),
