@@ -21,13 +21,15 @@ CATALOGUE: Mapping[str, str] = {
 _LOWER = re.compile(r"(?:^|[^a-z])(?:ppl|perplexity|wer|cer|eer|mae|rmse|mse|error|fid)(?:[^a-z]|$)", re.I)
 _NO_SCORE = re.compile(
     r"(?:^|[._/-])(?:loss|lr|learning_rate|ms|s|sec|seconds|time|gib|gb|mib|mb|count|n|samples|queries|docs|requests|"
-    r"tokens|rows|size|epoch|step|gpu\w*|mem\w*|temp\w*|power|throughput|qps|rps|latency|p\d\d|seed|id|tok_s|batch)"
+    r"tokens|rows|size|epoch|step|gpu\w*|mem\w*|temp\w*|power|throughput|qps|rps|latency|p\d\d|seed|id|tok_s|batch|usage|util\w*|share|ratio|fraction|cache|rate|load|prob\w*|weight\w*|norm|entropy|kl)"
     r"(?:[._/-]|$)|per_s|/s",
     re.I,
 )
 _VERSION = re.compile(
     r"version|build|release|revision|commit|date|day|tag|image|sha|^run$|engine|vllm|torch|driver", re.I
 )
+_TABLES = (".csv", ".tsv", ".jsonl", ".json", ".parquet")
+"""Files in which a column between 0 and 1 is a score although its name does not say so."""
 _FEWEST = 3
 _STEADY = 0.02
 FELL = 0.1
@@ -80,9 +82,9 @@ def _scores(name: str, series: MetricSeries) -> bool:
         return False
     values = series.value
     good = bool(np.isfinite(values).all() and (values >= 0).all() and len(np.unique(values)) > 1)
-    return good and (
-        bool(_LOWER.search(name)) or bool((values <= 1).all()) or bool(_named(name) and (values <= 100).all())
-    )
+    if _LOWER.search(name) or (_named(name) and (values <= 100).all()):
+        return good
+    return good and series.source.endswith(_TABLES) and bool((values <= 1).all())
 
 
 def _named(name: str) -> bool:

@@ -56,3 +56,8 @@ def test_columns_of_differences(facts_of: Any) -> None:
     found = facts_of({"replay.csv": "bucket,median_abs_logit_diff\na,2e-6\nb,3e-6\nc,0.4\nd,1.5\n"})
     assert found["outputs.differs_for_some"] is True
     assert "outputs.differs_for_some" not in facts_of({"replay.csv": "bucket,ms\na,2\nb,3\nc,4\n"})
+
+
+def test_the_use_of_a_cache_is_no_score(facts_of: Any) -> None:
+    rows = "".join(f"2025-03-{day:02d},{0.9 if day < 6 else 0.2}\n" for day in range(1, 12))
+    assert "quality.drop" not in facts_of({"history.csv": "date,kv_cache_usage\n" + rows})
