@@ -241,14 +241,17 @@ def _with_unexplained(
     diagnosis: Diagnosis, reading: Reading, *, view: View, knowledge: Knowledge, notes: Notes
 ) -> Diagnosis:
     """Add what helps a reader on where the answer is open."""
-    from rca.unexplained.collect import Run, is_wanted, unexplained
+    from rca.unexplained.collect import Run, is_wanted, next_step, unexplained
 
     if not is_wanted(diagnosis.verdict):
         return diagnosis
     run = Run(sources=reading.sources, records=reading.records, view=view, failure=diagnosis.failure)
     found = notes.guarded("the search for odd lines", lambda: unexplained(run, knowledge), None)
     warnings = tuple(dict.fromkeys((*diagnosis.warnings, *notes.warnings)))
-    return diagnosis.model_copy(update={"unexplained": found, "warnings": warnings})
+    chosen = diagnosis.verdict
+    if found is not None and chosen.status == "unknown" and not chosen.next_step:
+        chosen = chosen.model_copy(update={"next_step": next_step(found)})
+    return diagnosis.model_copy(update={"unexplained": found, "verdict": chosen, "warnings": warnings})
 
 
 def _silent(_stage: str, _done: int, _total: int) -> None:

@@ -39,11 +39,11 @@ def verdict(
             status="none",
         )
     if kind or best is None:
-        what = f"{failure.what} was observed, but no" if failure is not None else "No"
+        what = "" if failure is None else f" What was observed: {failure.what.rstrip('.')}."
         return Verdict(
             cause=UNKNOWN,
             title="Unknown cause",
-            sentence=f"{what} known cause explains this run well enough to be named.",
+            sentence=f"No known cause explains this run well enough to be named.{what}",
             probability=probability,
             words=in_words(probability),
             status="unknown",

@@ -22,6 +22,7 @@ CATALOGUE: Mapping[str, str] = {
     "run.completed": "it said that it finished, exited with 0 or reached its planned steps, and did not fail later",
     "run.failed": "an initiating or fatal event, an uncaught exception, or a non-zero exit",
     "run.ended_silently": "progress stops before the plan without an error and without a goodbye",
+    "run.end_unknown": "there was progress, and nothing says that it finished, failed, or how far it was meant to go",
     "run.steps_done": "largest step reported (step)",
     "run.steps_planned": "planned steps, from the configuration (step)",
     "run.progress": "share of the planned steps or epochs that was reached",
@@ -94,6 +95,10 @@ def ending(events: EventTable) -> Iterator[Fact]:
     elif failed or _stopped_early(events) is not None:
         yield from emit("run.completed", False, "The run did not reach its end.", events=())
     stopped = _stopped_early(events)
+    if progress(events).last_step is not None and not failed and done is None:
+        open_end = stopped is None
+        says = "The progress ends with no word that the run finished, and no plan says how far it was meant to go."
+        yield from emit("run.end_unknown", open_end, says, events=())
     if stopped is not None:
         silent = not failed and done is None
         says = f"The last progress is {stopped}; no error and no goodbye follow."

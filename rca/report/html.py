@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from markupsafe import Markup, escape
 
-from rca.diagnosis import Diagnosis, Evidence
+from rca.diagnosis import Diagnosis, Evidence, OddLine
 from rca.report import measures, words
 from rca.report import outline as plan
 from rca.report.charts import figures
@@ -103,7 +103,7 @@ def _anchored(diagnosis: Diagnosis) -> Iterator[tuple[str, str]]:
         yield "tl", entry.id
 
 
-def context_lines(item: Evidence) -> list[tuple[int | None, str, bool]]:
+def context_lines(item: Evidence | OddLine) -> list[tuple[int | None, str, bool]]:
     """The lines to show for a piece of evidence: (line number, text, whether it is the line itself)."""
     if item.context:
         return [(line.line, line.text, line.line == item.line) for line in item.context]

@@ -85,14 +85,13 @@ def _sections(diagnosis: Diagnosis) -> Iterator[Section]:
     plan = outline(diagnosis)
     yield Section(0, "answer", "\n\n".join(_answer(diagnosis, plan)))
     if diagnosis.verdict.status == "unknown":
-        yield from _section(
-            1,
-            "section.decide",
-            [f"{n}. {escaped(m)}" for n, m in enumerate((diagnosis.missing or what_to_collect())[:10], 1)],
-        )
+        yield from _section(1, "section.odd", _odd(diagnosis))
+        yield from _section(1, "section.decide", _deciding(diagnosis))
+        yield from _section(2, "section.draft", _draft(diagnosis))
     if plan.lead:
         yield from _section(1, "section.change", _fixes(plan.lead))
         yield from _section(2, "section.why", _reasons(plan.lead))
+        yield from _section(2, "section.odd", _odd(diagnosis))
     yield from _section(3, "section.experiments", [line for e in plan.tried for line in _experiment(e)])
     heading = "section.nearest" if diagnosis.verdict.status == "unknown" else "section.candidates"
     yield from _folded(4, heading, _candidates(plan.others))
@@ -111,6 +110,40 @@ def _folded(rank: int, key: str, lines: Sequence[str]) -> Iterator[Section]:
     if lines:
         body = "\n".join(["<details>", f"<summary>{say(key)}</summary>", "", *lines, "", "</details>"])
         yield Section(rank, say(key), body)
+
+
+def _odd(diagnosis: Diagnosis) -> list[str]:
+    found = diagnosis.unexplained
+    if found is None:
+        return []
+    lines = [say("odd.intro" if found.lines else "odd.none"), ""]
+    for line in found.lines:
+        signs = ", ".join(say("odd." + sign) for sign in line.signs)
+        where = ", ".join(part for part in (code(place(line)), escaped(circumstances(line)), signs) if part)
+        lines.append(f"- {code(line.text, limit=300)} ({where})")
+    if found.resembles:
+        lines += ["", f"**{say('section.resembles')}** {say('resembles.intro')}", ""]
+    for item in found.resembles:
+        told = [say("resembles.similarity", value=f"{item.similarity:.2f}")]
+        told.append(say("resembles.shared", words=escaped(", ".join(item.shared))))
+        told += [f"{say('resembles.signature')} {code(item.signature)}"] if item.signature else []
+        lines.append(f"- {escaped(item.title)} {code(item.cause)} ({', '.join(told)})")
+    return lines
+
+
+def _deciding(diagnosis: Diagnosis) -> list[str]:
+    asked = diagnosis.unexplained.absent if diagnosis.unexplained else ()
+    texts = [f"{escaped(item.says)} {say('absent.record')} {code(item.record)}" for item in asked]
+    texts += [escaped(text) for text in diagnosis.missing or (() if asked else what_to_collect())]
+    return [f"{number}. {text}" for number, text in enumerate(texts[:10], 1)]
+
+
+def _draft(diagnosis: Diagnosis) -> list[str]:
+    found = diagnosis.unexplained
+    if found is None or found.draft is None:
+        return []
+    made_from = next((code(place(line)) for line in found.lines if line.id == found.draft.line), "")
+    return [say("draft.intro", place=made_from), "", fenced(found.draft.command, "sh")]
 
 
 def _answer(diagnosis: Diagnosis, plan: Outline) -> Iterator[str]:

@@ -7,7 +7,7 @@ import shlex
 from typing import NamedTuple
 
 from rca.baseline import Difference, MessageDifference
-from rca.diagnosis import Diagnosis, Evidence, Experiment, Failure, Hypothesis, TimelineEntry
+from rca.diagnosis import Diagnosis, Evidence, Experiment, Failure, Hypothesis, OddLine, TimelineEntry
 from rca.report.measures import moment, numbers_list
 from rca.report.words import count, say
 
@@ -61,12 +61,12 @@ def _root(hypothesis: Hypothesis, by_cause: dict[str, Hypothesis]) -> str:
     return hypothesis.cause
 
 
-def place(item: Evidence | TimelineEntry | Failure | Difference | MessageDifference) -> str:
+def place(item: Evidence | TimelineEntry | Failure | OddLine | Difference | MessageDifference) -> str:
     """`rank_3.log:1182`, or nothing."""
     return f"{item.source}:{item.line}" if item.source and item.line is not None else item.source
 
 
-def circumstances(item: Evidence | TimelineEntry | Failure) -> str:
+def circumstances(item: Evidence | TimelineEntry | Failure | OddLine) -> str:
     """Rank, host, step and time in one short line; what is missing is left out."""
     said = getattr(item, "ranks", ())
     parts = [
@@ -86,7 +86,7 @@ _NO_TEXT = re.compile(r"tfevents|\.trace\.json|\.(?:safetensors|gguf|pt|pth|bin|
 _PAGERS = {".gz": "zless", ".bz2": "bzless", ".xz": "xzless", ".zst": "zstdless"}
 
 
-def pager_command(item: Evidence) -> str:
+def pager_command(item: Evidence | OddLine) -> str:
     """The command that shows the place in its file; nothing for files that a pager cannot show."""
     if not item.source or item.line is None or _NO_TEXT.search(item.source):
         return ""

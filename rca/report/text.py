@@ -38,6 +38,7 @@ class TextReport:
             *self._reasons(plan),
             *self._unlike(diagnosis.baseline),
             *self._experiments(plan),
+            *self._odd(diagnosis),
             *self._fixes(plan),
             *self._closing(diagnosis, plan),
         ]
@@ -124,13 +125,34 @@ class TextReport:
         if fix.verify:
             yield from self._note(say("text.verify"), fix.verify)
 
+    def _odd(self, diagnosis: Diagnosis) -> Iterator[str]:
+        found = diagnosis.unexplained
+        if found is None:
+            return
+        for line in found.lines[:REASONS]:
+            yield from self._note(say("text.odd"), f"{place(line)}: {one_line(line.text, limit=4 * self.width)}")
+        for item in found.resembles[:2]:
+            told = {"name": item.cause or item.signature, "similarity": f"{item.similarity:.2f}"}
+            yield from self._note(say("text.resembles"), say("text.likeness", words=", ".join(item.shared[:4]), **told))
+
+    def _teach(self, diagnosis: Diagnosis) -> Iterator[str]:
+        draft = diagnosis.unexplained.draft if diagnosis.unexplained else None
+        if draft is not None:
+            yield from self._note(say("text.teach"), say("text.teach_how"))
+            yield " " * 10 + clean(draft.command)
+
     def _closing(self, diagnosis: Diagnosis, plan: Outline) -> Iterator[str]:
         verdict = diagnosis.verdict
         if verdict.next_step and verdict.status in ("suspected", "unknown"):
             yield from self._note(say("text.next"), verdict.next_step)
         if verdict.status == "unknown":
-            for missing in (diagnosis.missing or what_to_collect())[:REASONS]:
+            asked = diagnosis.unexplained.absent if diagnosis.unexplained else ()
+            for item in asked[:REASONS]:
+                yield from self._note(say("text.missing"), item.says)
+                yield " " * 10 + clean(item.record)
+            for missing in (diagnosis.missing or (() if asked else what_to_collect()))[: max(1, REASONS - len(asked))]:
                 yield from self._note(say("text.missing"), missing)
+            yield from self._teach(diagnosis)
         yield ""
         others = [c.hypothesis for c in plan.others if c.hypothesis.status != "unlikely"][:REASONS]
         if others and verdict.status != "none":

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 
 from rca.baseline import Baseline
-from rca.diagnosis import Diagnosis, Evidence, Hypothesis, TimelineEntry
+from rca.diagnosis import Diagnosis, Evidence, Hypothesis, TimelineEntry, Unexplained
 from rca.report.chart_specs.curves import downsample
 from rca.report.words import say
 
@@ -73,6 +73,7 @@ def _shorter(diagnosis: Diagnosis, measure: Measure) -> Diagnosis:
             "breakdowns": tuple(b.model_copy(update={"top": b.top[:20]}) for b in diagnosis.breakdowns[:4]),
             "environment_findings": diagnosis.environment_findings[:items],
             "missing": diagnosis.missing[:items],
+            "unexplained": _unexplained(diagnosis.unexplained, chars),
             "warnings": (
                 say("trim.notice", what=", ".join(what)),
                 *(warning[:chars] for warning in diagnosis.warnings[:items]),
@@ -113,6 +114,13 @@ def nearest(timeline: tuple[TimelineEntry, ...], count: int) -> tuple[TimelineEn
     centre = failing[0] if failing else len(timeline) - 1
     start = max(0, min(centre - 3 * count // 4, len(timeline) - count))
     return timeline[start : start + count]
+
+
+def _unexplained(found: Unexplained | None, chars: int) -> Unexplained | None:
+    if found is None:
+        return None
+    lines = (line.model_copy(update={"text": line.text[:chars], "context": ()}) for line in found.lines)
+    return found.model_copy(update={"lines": tuple(lines)})
 
 
 def _hypothesis(hypothesis: Hypothesis, *, lead: bool, chars: int) -> Hypothesis:

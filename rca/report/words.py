@@ -42,6 +42,9 @@ ENGLISH: dict[str, str] = {
     "section.candidates": "Other candidates",
     "section.nearest": "Nearest candidates",
     "section.decide": "What would decide it",
+    "section.odd": "Lines that stand out",
+    "section.resembles": "Known causes that these lines resemble",
+    "section.draft": "Teach it this failure",
     "section.timeline": "Timeline",
     "section.curves": "Curves",
     "section.steps": "Where the step time went",
@@ -110,6 +113,32 @@ ENGLISH: dict[str, str] = {
         "No candidate is likely enough to be called the cause. The data below would tell them "
         "apart; add it to the run directory and analyse again."
     ),
+    # where no cause explains the run
+    "odd.intro": "No rule knows these lines. First come the loudest and rarest, then those that were said first.",
+    "odd.looked_at": "{count} lines were looked at closely.",
+    "odd.left_out": "{logs} not looked at, for lack of room.",
+    "odd.none": "No line stands out: no log was read, or the rules know every line in it that tells of trouble.",
+    "odd.count": "{count} lines like it",
+    "odd.exception": "shape of an exception",
+    "odd.error_word": "tells of trouble",
+    "odd.hint": "a warning",
+    "odd.rare": "said once",
+    "odd.near": "near the failure or the end",
+    "resembles.intro": (
+        "Likeness of words between the lines above and what is known, from 0 to 1. It says where to read on; it is no "
+        "probability and no evidence."
+    ),
+    "resembles.similarity": "similarity {value}",
+    "resembles.shared": "words in common: {words}",
+    "resembles.signature": "alike is the known message",
+    "resembles.line": "line {place}",
+    "absent.record": "Record it:",
+    "draft.intro": (
+        "Run this in the run directory. It writes a new rule from {place}; with its gaps filled in, the next run that "
+        "fails like this gets a verdict."
+    ),
+    "draft.rule": "The cause it writes",
+    "draft.cases": "Its test cases",
     "experiment.change": "Only change",
     "experiment.prediction": "Prediction, made before",
     "experiment.result": "Result",
@@ -244,6 +273,11 @@ ENGLISH: dict[str, str] = {
     "text.verify": "verify",
     "text.next": "next",
     "text.missing": "missing",
+    "text.odd": "odd",
+    "text.resembles": "resembles",
+    "text.likeness": "{name} in words, {similarity}, which is no probability: {words}",
+    "text.teach": "teach",
+    "text.teach_how": "in the run directory, this writes a new rule from the first odd line",
     "text.nearest": "nearest candidates",
     "text.others": "other candidates",
     "text.less_likely": "{count} less likely",

@@ -28,7 +28,8 @@ def absent(
         and heard.isdisjoint(record.emitters)
         and not any(fnmatch(name, pattern) for name in names for pattern in record.files)
     ]
-    return tuple(missing[:MOST])
+    # One command may give two things; it is asked for once.
+    return tuple({item.record: item for item in reversed(missing)}.values())[::-1][:MOST]
 
 
 def _says(record: Record, facts: Mapping[str, FactLike]) -> str:

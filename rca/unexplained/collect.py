@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
@@ -16,6 +17,7 @@ from rca.hypotheses.match import View
 from rca.ingest.context import lines_around
 from rca.ingest.interface import Source
 from rca.rules.load import Knowledge
+from rca.templates.masking import masked
 from rca.unexplained.absent import absent
 from rca.unexplained.anomalies import Kind, Odd, candidates, look, odd_lines
 from rca.unexplained.excerpts import Budget, Excerpt, excerpts, line_numbers
@@ -30,6 +32,8 @@ _SPARE = 8
 """Odd lines looked up beyond those, because some turn out to be places in a stack."""
 _EXCEPTIONS = 16
 """Exceptions of one source that are looked at whatever their words."""
+_STAND_IN = re.compile(r"<[a-z]{2,4}>")
+"""What masking leaves of numbers, paths and addresses."""
 _WIDTH = 2000
 """Characters kept of an odd line."""
 
@@ -47,6 +51,14 @@ class Run:
 def is_wanted(verdict: Verdict) -> bool:
     """Say whether the answer leaves so much open that a reader needs more than the candidates."""
     return verdict.status == "unknown" or (verdict.status == "suspected" and verdict.probability < SURE)
+
+
+def next_step(found: Unexplained) -> str:
+    """Return the cheapest thing to do next where no candidate asks for anything."""
+    loud = next((line for line in found.lines if line.signs and line.signs[0] in {"exception", "error_word"}), None)
+    if loud is not None:
+        return f"Read {loud.source}:{loud.line} first: no rule knows what stands there."
+    return f"{found.absent[0].says} `{found.absent[0].record}`" if found.absent else ""
 
 
 def unexplained(run: Run, knowledge: Knowledge, *, budget: Budget | None = None) -> Unexplained:
@@ -170,7 +182,11 @@ def _resembles(
     shown: Sequence[tuple[OddLine, str]], failure: Failure | None, knowledge: Knowledge
 ) -> tuple[Resemblance, ...]:
     """Compare the loud lines with what is written about causes; without any, the failure as it was observed."""
-    asked = [(line.id, message) for line, message in shown if {"exception", "error_word"} & set(line.signs)]
+    asked = [
+        (line.id, _STAND_IN.sub(" ", masked(message)))
+        for line, message in shown
+        if {"exception", "error_word"} & set(line.signs)
+    ]
     asked = asked or ([("", failure.what)] if failure is not None else [])
     if not asked:
         return ()

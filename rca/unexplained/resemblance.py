@@ -141,14 +141,14 @@ def _made(documents: Sequence[Document]) -> Index:
 def _vector(text: str, index: Index) -> tuple[Mapping[str, float], Mapping[str, str]]:
     """Return the line as the index would hold it, and the word behind each term.
 
-    Words that no document has count as the rarest: a line of which little is known resembles nothing much.
+    Words that no document has weigh half as much as the rarest: a line of which little is known resembles nothing much.
     """
     counts: dict[str, int] = {}
     surface: dict[str, str] = {}
     for stem, word in terms(text):
         counts[stem] = counts.get(stem, 0) + 1
         surface.setdefault(stem, word)
-    unheard = max(index.rarity.values(), default=1.0)
+    unheard = max(index.rarity.values(), default=1.0) / 2
     raw = {term: (1 + math.log(count)) * index.rarity.get(term, unheard) for term, count in counts.items()}
     length = math.sqrt(sum(weight * weight for weight in raw.values())) or 1.0
     return {term: weight / length for term, weight in raw.items() if term in index.rarity}, surface
