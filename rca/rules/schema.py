@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import PurePosixPath
 from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
@@ -210,6 +211,18 @@ class Case(WrittenRun):
     why: str = ""
     first: CauseId | None = None
     """Of a silent case: the cause that must come first there, the rival that this cause is mistaken for."""
+
+    @model_validator(mode="after")
+    def _makes_a_run(self) -> Case:
+        if not any(getattr(self, name) is not None for name in CASE_PARTS):
+            raise ValueError(f"a case gives at least one of {', '.join(CASE_PARTS)}")
+        for name in self.log if isinstance(self.log, dict) else ():
+            if PurePosixPath(name).is_absolute() or ".." in PurePosixPath(name).parts:
+                raise ValueError(f"the file name {name!r} under `log` leaves the run directory")
+        return self
+
+
+CASE_PARTS = ("log", "series", "config", "packages", "run")
 
 
 class CaseFile(_Model):
