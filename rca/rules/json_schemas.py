@@ -12,7 +12,16 @@ from typing import Any
 from pydantic import BaseModel
 
 from rca.rules import schema
-from rca.rules.schema import CONDITION_KINDS, CaseFile, Cause, ExperimentRule, RecordFile, SignatureFile, Taxonomy
+from rca.rules.schema import (
+    CASE_PARTS,
+    CONDITION_KINDS,
+    CaseFile,
+    Cause,
+    ExperimentRule,
+    RecordFile,
+    SignatureFile,
+    Taxonomy,
+)
 
 SCHEMAS: Mapping[str, type[BaseModel]] = {
     "signatures": SignatureFile,
@@ -89,5 +98,7 @@ def _relax(models: Mapping[str, dict[str, Any]]) -> None:
         models["Signature"]["required"].remove("emitter")
     for name in {"Condition", "EvidenceRule"} & set(models):
         models[name]["oneOf"] = [{"required": [kind.rstrip("_")]} for kind in CONDITION_KINDS]
+    if "Case" in models:
+        models["Case"]["anyOf"] = [{"required": [part]} for part in CASE_PARTS]
     if "Cause" in models:
         models["Cause"]["anyOf"] = [{"required": ["extends"]}, {"required": models["Cause"].pop("required")}]

@@ -23,6 +23,7 @@ _SEGMENT = re.compile(
 )
 _POINT = re.compile(rf"^(?:(?P<what>nan|inf) at (?P<at>\d+)|spike {_NUMBER} at (?P<spike>\d+))$")
 _NOISE = re.compile(rf"^noise(?: {_NUMBER})? sd {_NUMBER}$")
+_WORDS = "`constant X`, `decays A to B`, `rises A to B`, `oscillates A to B` or `nan at S`, joined by `then`"
 _STEPS = re.compile(r"^(\d+)\.\.(\d+)(?: by (\d+))?$")
 
 
@@ -74,7 +75,7 @@ def _segments(name: str, text: str, steps: Sequence[int]) -> np.ndarray:
 def _start(name: str, word: str, steps: Sequence[int]) -> int:
     match = _SEGMENT.match(word) or _POINT.match(word)
     if match is None:
-        raise KnowledgeError(f"{name}: {word!r} is not a curve; see rca/rules/synthetic.py for the words")
+        raise KnowledgeError(f"{name}: {word!r} is not a curve; write {_WORDS}")
     groups = match.groupdict()
     step = groups.get("start") or groups.get("at")
     return 0 if step is None else int(np.searchsorted(steps, int(step)))
@@ -108,7 +109,9 @@ def _changed(
         return values + generator.normal(0.0, float(noise[2]), len(values))
     point = _POINT.match(part)
     if point is None:
-        raise KnowledgeError(f"{curve}: {part!r} is not a change of a curve; see rca/rules/synthetic.py for the words")
+        raise KnowledgeError(
+            f"{curve}: {part!r} is not a change of a curve; write `nan at S`, `spike X at S`, `noise sd D`"
+        )
     step = int(point["at"] or point["spike"])
     value = float(point[3]) if point["spike"] else float(point["what"])
     changed = values.copy()

@@ -69,9 +69,13 @@ class NamedCase:
             yield run
             return
         with tempfile.TemporaryDirectory(prefix="rca-case-") as folder:
-            if self.case.baseline is not None:
-                write_case(self.case.baseline, Path(folder) / "baseline")
-            yield write_case(self.case, Path(folder) / "run")
+            try:
+                if self.case.baseline is not None:
+                    write_case(self.case.baseline, Path(folder) / "baseline")
+                run = write_case(self.case, Path(folder) / "run")
+            except KnowledgeError as error:
+                raise KnowledgeError(f"the case {self.name!r}: {error}", file=self.file) from error
+            yield run
 
     def passes(self, order: Sequence[str]) -> bool:
         """Say whether causes in this order, the verdict first, are what the case wants."""

@@ -39,7 +39,9 @@ def validate(model: type[_Model], data: Any, *, file: Path) -> _Model:
     except ValidationError as error:
         # A misspelled key is also a missing one; only the first of the two says what to change.
         first = min(error.errors(include_url=False), key=lambda item: item["type"] != "extra_forbidden")
-        raise KnowledgeError(_sentence(first, model), file=file, line=line_of(file, first["loc"])) from error
+        raise KnowledgeError(
+            _sentence(first, model).removeprefix(": "), file=file, line=line_of(file, first["loc"])
+        ) from error
 
 
 def did_you_mean(name: str, known: Iterable[str]) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import pytest
@@ -47,3 +48,22 @@ def test_a_case_that_fires_names_no_rival(tmp_path: Path) -> None:
     file.write_text(CASES.replace('"lease lost"', '"lease lost"\n    first: acme.clock'), encoding="utf-8")
     with pytest.raises(KnowledgeError, match="`first:` names the rival of a silent case"):
         load_cases(file)
+
+
+@pytest.mark.parametrize(
+    ("case", "sentence"),
+    [
+        ("{name: empty}", "a case gives at least one of log, series, config, packages, run"),
+        ("{log: {../a.log: x}}", "the file name '../a.log' under `log` leaves the run directory"),
+        ("{name: odd, series: {loss: wanders}}", "the case 'odd': loss: 'wanders' is not a curve; write `constant X`"),
+        ("{run: nowhere}", "`run: nowhere` names no folder beside this file"),
+        ("{lgo: x}", "unknown key 'lgo'; did you mean 'log'?"),
+    ],
+)
+def test_a_case_that_makes_no_run_names_its_file(tmp_path: Path, case: str, sentence: str) -> None:
+    file = tmp_path / "lease.yaml"
+    file.with_name("lease.cases.yaml").write_text(f"fires: [{case}]\nsilent: [{{log: a, why: b}}]\n", encoding="utf-8")
+    knowledge = Knowledge(causes={CAUSE.id: CAUSE}, files={CAUSE.id: file})
+    with pytest.raises(KnowledgeError, match=re.escape(sentence)) as caught:
+        list(run_cases(knowledge, [CAUSE], lambda run: ["unknown"]))
+    assert caught.value.file == file.with_name("lease.cases.yaml")
