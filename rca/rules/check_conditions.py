@@ -12,7 +12,7 @@ from typing import Any
 from rca.rules.compare import ORDERINGS, number, split_test
 from rca.rules.findings import Level, unknown
 from rca.rules.load import Knowledge, conditions
-from rca.rules.patterns import groups, patterns_of, refusal
+from rca.rules.patterns import groups, patterns_of, refusal, says_nothing
 from rca.rules.schema import Condition
 
 Problem = tuple[Level, str, str]
@@ -50,7 +50,7 @@ def check_condition(condition: Condition, words: Words) -> Iterator[Problem]:
     """Yield what is wrong with one condition, not with those inside it."""
     yield from _names(condition, words)
     for key, pattern in patterns_of(condition):
-        reason = refusal(pattern)
+        reason = refusal(pattern) or (says_nothing(pattern) if key == "log" else None)
         if reason is not None:
             yield "error", key, reason
     yield from _unread(condition)

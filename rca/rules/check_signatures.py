@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 
 from rca.rules.findings import Finding, found
 from rca.rules.load import Knowledge
-from rca.rules.patterns import compiled, groups, refusal
+from rca.rules.patterns import compiled, groups, refusal, says_nothing
 from rca.rules.schema import Signature
 from rca.rules.yaml_files import Location, read_yaml
 
@@ -16,7 +16,7 @@ def check_signatures(knowledge: Knowledge) -> Iterator[Finding]:
     """Yield what is wrong with signatures by themselves and beside others of the same emitter."""
     wrong = {}
     for signature in knowledge.signatures.values():
-        reason = refusal(signature.pattern)
+        reason = refusal(signature.pattern) or says_nothing(signature.pattern)
         failures = [reason] if reason is not None else signature_failures(signature)
         for failure in failures:
             wrong[signature.id] = True

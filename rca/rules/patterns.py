@@ -39,6 +39,13 @@ def refusal(pattern: str) -> str | None:
     return None
 
 
+def says_nothing(pattern: str) -> str | None:
+    """Return a sentence when a pattern matches the empty line: such a pattern is not searched."""
+    if refusal(pattern) is not None or compiled(pattern).search("") is None:
+        return None
+    return f"the pattern {pattern!r} matches the empty line, so it tells nothing and is not searched"
+
+
 def groups(pattern: str) -> frozenset[str]:
     """Return the names of the captures of a pattern, none for one that is refused."""
     return frozenset() if refusal(pattern) else frozenset(compiled(pattern).groupindex)

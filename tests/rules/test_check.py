@@ -77,6 +77,7 @@ def test_a_rule_without_fault_is_left_alone(tmp_path) -> None:
             "config: lr, op: '>', value: 1",
             "the setting 'lr' is known as 'learning_rate' in every framework; write that",
         ),
+        ("log: '(?:lost)?'", "matches the empty line, so it tells nothing and is not searched"),
         ("config: seed, value: [1, 2]", "a list is met with `op: in`"),
         ("signature: acme.lost, op: '>', value: 3", "a signature condition does not read `op` and `value`"),
         ("fact: run.failed, where: {node: n1}", "a fact condition does not read `where:`"),
