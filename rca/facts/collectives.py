@@ -216,7 +216,9 @@ def _missing(events: EventTable, timed_out: Sequence[Wait]) -> list[int]:
     world = set(events.ranks) | spoke
     size = int(stated) if stated is not None and stated > 1 else max(world) + 1 if len(world) > 1 else 0
     if size <= LARGEST_JOB:
-        world |= set(range(size))
+        unheard = set(range(size)) - world
+        # Where most of the job left no word at all, their logs are not here, and their silence tells nothing.
+        world |= unheard if len(unheard) < len(world) else set()
     echoed = {owner(event) for event in events.of_kind("log") if event.name in _OTHER_ECHOES} - {None}
     return sorted(world - spoke - echoed)
 

@@ -78,6 +78,13 @@ def test_missing_rank() -> None:
     assert found["collective.all_equal"] is False
 
 
+def test_ranks_of_logs_that_are_not_here_are_not_missing() -> None:
+    run = Run()
+    for rank in (0, 8):
+        watchdog(run, rank)
+    assert "collective.missing_ranks" not in run.values()
+
+
 def test_rank_with_a_lost_peer_is_not_missing() -> None:
     run = Run()
     for rank in (0, 1, 3):
