@@ -41,6 +41,8 @@ def defaults(file: Path | None = None, *, folder: Path = Path()) -> dict[str, An
         plain["baseline"] = str(file.parent / plain["baseline"])
     shared = {key: value for key, value in plain.items() if key in {"rules", "disable"}}
     rules = dict.fromkeys(_OF_RULES, shared)
+    if plain.get("rules"):
+        rules["new"] = {"folder": plain["rules"][0]}
     return {"analyze": plain, "explain": shared, "eval": shared, "rules": rules} | tables
 
 

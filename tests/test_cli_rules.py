@@ -132,6 +132,9 @@ def test_folders_of_the_configuration_hold_for_every_command(team, tmp_path, mon
     assert "acme.lease_lost" in rca("rules", "list").stdout
     assert "memory.leak " not in rca("rules", "list").stdout
     assert "Lease lost" in rca("explain", "acme.lease_lost").stdout
+    assert str(team / "acme" / "gone.yaml") in rca("rules", "new", "acme.gone").stdout.replace(
+        "wrote team", f"wrote {team}"
+    )
 
 
 def test_what_was_replaced_extended_or_left_out_stands_in_the_report(tmp_path) -> None:

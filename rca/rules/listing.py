@@ -93,7 +93,7 @@ def rule(knowledge: Knowledge, rule_id: str) -> Cause | Signature | ExperimentRu
 def no_such(name: str, known: Iterable[str]) -> str:
     """Return the sentence for an id that does not exist, with those that look like it."""
     close = difflib.get_close_matches(name, list(known), n=3)
-    hint = f"did you mean {' or '.join(close)}?" if close else "`rca rules list` shows all"
+    hint = f"did you mean {' or '.join(close)}?" if close else "`rca rules list` shows all, your own with --rules DIR"
     return f"{name!r} is not known; {hint}"
 
 
