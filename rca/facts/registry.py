@@ -17,6 +17,7 @@ from rca.facts import (
     baseline,
     chronology,
     collectives,
+    data_passes,
     divergence,
     environment,
     evaluated_split,
@@ -61,6 +62,7 @@ from rca.facts.interface import Fact, FactFunction, Facts
 
 MODULES = (
     run,
+    data_passes,
     chronology,
     silence,
     collectives,
