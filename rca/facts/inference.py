@@ -20,6 +20,7 @@ CATALOGUE: Mapping[str, str] = {
     "latency.p50_s": "median latency of a request (s)",
     "latency.p95_s": "95th percentile of the latency of a request (s)",
     "latency.jump": "latency at the end over the latency before, where it jumped or not (x)",
+    "latency.tail_ratio": "95th percentile over median of the time of one request, file or chunk (x)",
     "generation.hits_limit_share": "share of generations that ended at the length limit",
     "generation.repeats": "generations repeat themselves",
     "generation.repetition": "median share of repeated 4-grams in the generated texts",
@@ -38,6 +39,8 @@ _FEWEST_LISTS = 2
 _LOOPING = 0.5
 """Share of repeated 4-grams above which a text loops; ordinary English stays below 0.1 in a few hundred words."""
 _LOOPING_SHARE = 0.2
+_TIMES = ("wall_s", "wall", "wall_time", "elapsed_s", "elapsed", "seconds", "duration_s", "proc_s", "decode_s")
+_FEWEST_TIMES = 20
 _QUANTILES = ("p50_ms", "p95_ms", "p99_ms", "p50_s", "p95_s", "p99_s", "ms_per_token")
 _LATENCIES = ("latency_ms", "latency_s", "latency", "e2e", "e2e_s")
 """A single request's latency follows its length, so it counts only where no lengths are told."""
@@ -134,6 +137,21 @@ def jump(events: EventTable) -> Iterator[Fact]:
         yield from emit("latency.jump", round(ratio, 3), says, events=series.event_id[-1:])
 
 
+def tail(events: EventTable) -> Iterator[Fact]:
+    """Do some requests, files or chunks take far longer than the usual one?"""
+    names = [name for name in events.metric_names if name.rsplit(".", 1)[-1] in (*_LATENCIES, *_TIMES)]
+    found = [series for name in names for series in events.all_metrics(name) if len(series) >= _FEWEST_TIMES]
+    series = max(found, key=len, default=None)
+    if series is None:
+        return
+    values = series.value[np.isfinite(series.value) & (series.value > 0)]
+    if len(values) >= _FEWEST_TIMES:
+        middle, late = (float(value) for value in np.percentile(values, [50, 95]))
+        says = f"One in twenty of {len(values)} takes {number(late)}, the median {number(middle)} ({series.name})."
+        shown = series.event_id[np.argsort(-series.value)[:3]]
+        yield from emit("latency.tail_ratio", round(late / middle, 3), says, events=shown)
+
+
 def generations(events: EventTable) -> Iterator[Fact]:
     """Do generations run into the limit, or repeat themselves?"""
     limited = events.all_metrics("finished_by_length")
@@ -194,4 +212,4 @@ def server(events: EventTable) -> Iterator[Fact]:
             yield from emit(fact, round(peak, 5), says, events=series.event_id[[int(np.argmax(series.value))]])
 
 
-FACTS: tuple[FactFunction, ...] = (token_time, speed, jump, generations, server)
+FACTS: tuple[FactFunction, ...] = (token_time, speed, jump, tail, generations, server)

@@ -10,6 +10,7 @@ import numpy as np
 from rca.events import EventTable, MetricSeries
 from rca.facts.emit import emit, percent
 from rca.facts.interface import Fact, FactFunction
+from rca.facts.request_log import group_of
 
 CATALOGUE: Mapping[str, str] = {
     "outputs.repeat_spread": "median spread of an output between repetitions of one input, over its mean",
@@ -34,7 +35,7 @@ _REPEATS = 3
 def repeats(events: EventTable) -> Iterator[Fact]:
     """How far apart are the outputs for one input?"""
     told = [found for name in events.metric_names if _OUTPUT.search(name) for series in events.all_metrics(name)
-            if (found := _spread(series, events)) is not None]  # fmt: skip
+            if (found := _spread(series, events)) is not None] + _listed(events)  # fmt: skip
     if not told:
         return
     spread, inputs, name, shown = max(told, key=lambda item: (item[1], item[0]))
@@ -56,6 +57,24 @@ def _groups(series: MetricSeries, events: EventTable) -> dict[str, list[tuple[fl
             key = " ".join(f"{name}={label}" for name, label in labels)
             groups.setdefault(key, []).append((float(value), int(event_id), event.line))
     return {key: rows for key, rows in groups.items() if len(rows) >= _REPEATS}
+
+
+def _listed(events: EventTable) -> list[tuple[float, int, str, list[int]]]:
+    """Return (spread, inputs, name, events) of each model whose repetitions stand as lists in one record an input."""
+    groups: dict[str, list[tuple[float, int]]] = {}
+    for series in events.all_metrics("output_repeat_spread"):
+        for value, event_id in zip(series.value, series.event_id, strict=True):
+            label = group_of(events.get(int(event_id)).attrs or {}) or series.source
+            groups.setdefault(label, []).append((float(value), int(event_id)))
+    found = [
+        (float(np.median([value for value, _event in rows])), len(rows), f"the output of {label}", rows)
+        for label, rows in sorted(groups.items())
+    ]
+    # One number of all groups would hide the model that differs behind one that does not.
+    return [
+        (spread, inputs, name, [event for _value, event in rows[:3]])
+        for spread, inputs, name, rows in sorted(found, reverse=True)[:1]
+    ]
 
 
 def _spread(series: MetricSeries, events: EventTable) -> tuple[float, int, str, list[int]] | None:

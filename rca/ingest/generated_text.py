@@ -49,6 +49,8 @@ def generation_columns(columns: Mapping[str, Sequence[Any] | pa.ChunkedArray]) -
     plain = {raw: _plain(raw) for raw in columns}
     answers = bool((_FINISH_COLUMNS | _COUNT_COLUMNS) & set(plain.values()))
     outputs = _OUTPUT_COLUMNS | (_ANSWER_COLUMNS if answers else frozenset())
+    counts = next((items for raw, items in columns.items() if plain[raw] in _REPEAT_COLUMNS), None)
+    repeats = counts.to_pylist() if isinstance(counts, pa.ChunkedArray) else counts
     for raw, items in columns.items():
         name = plain[raw]
         listed = items.to_pylist() if isinstance(items, pa.ChunkedArray) else items
@@ -67,6 +69,8 @@ def generation_columns(columns: Mapping[str, Sequence[Any] | pa.ChunkedArray]) -
             found["output_chars"] = [None if text is None else float(len(text)) for text in texts]
         elif _TOKEN_TIMES.search(name) and any(isinstance(item, list) for item in listed):
             found["token_time_growth"] = [_growth(item) for item in listed]
+        elif _repeated(name, listed, repeats) and not _TOKEN_COLUMNS & {name}:
+            found["output_repeat_spread"] = [_spread(item) for item in listed]
         elif name in _TOKEN_COLUMNS and any(isinstance(item, list) for item in listed):
             found |= _token_columns(name, [_whole_numbers(item) for item in listed])
     return found
@@ -85,6 +89,29 @@ def _growth(item: Any) -> float | None:
     part = max(1, len(item) // 8)
     first, last = sum(item[:part]) / part, sum(item[-part:]) / part
     return last / first if first > 0 else None
+
+
+_REPEAT_COLUMNS = frozenset({"repeats", "n_repeats", "repetitions", "runs", "n_runs", "trials", "calls", "reps"})
+_REPEATED = re2.compile(r"(?:^|_)(?:repeat(?:s|ed)?|repetitions?|runs|trials|calls|again|to_first)(?:_|$)")
+_FEWEST_REPEATS = 3
+
+
+def _repeated(name: str, items: Sequence[Any], repeats: Sequence[Any] | None) -> bool:
+    """Say whether a column lists what one input gave when it was given several times."""
+    lists = [(place, item) for place, item in enumerate(items) if isinstance(item, list)]
+    if not lists or not all(_spread(item) is not None for _place, item in lists):
+        return False
+    counted = repeats is not None and all(repeats[place] == len(item) for place, item in lists)
+    return counted or _REPEATED.search(name) is not None
+
+
+def _spread(item: Any) -> float | None:
+    """Return the standard deviation of a list of numbers over their mean, or None where it is no such list."""
+    if not isinstance(item, list) or len(item) < _FEWEST_REPEATS or not all(type(x) in {int, float} for x in item):
+        return None
+    mean = sum(item) / len(item)
+    variance = sum((x - mean) ** 2 for x in item) / len(item)
+    return float(variance**0.5 / abs(mean)) if mean else None
 
 
 def _plain(raw: str) -> str:

@@ -149,3 +149,9 @@ def test_names_inside_a_usage_object(facts_of: Any) -> None:
         {"id": f"c{n}", "usage": {"prompt_tokens": 9, "completion_tokens": 50 + n}, "latency_s": 1.0} for n in range(9)
     ]
     assert facts_of({"r.jsonl": lines(items)})["requests.count"] == 9
+
+
+@pytest.mark.parametrize(("slow", "low", "high"), [(40.0, 5, 9), (5.1, 0.9, 1.1)])
+def test_the_tail_of_the_times(facts_of: Any, slow: float, low: float, high: float) -> None:
+    rows = "".join(f"{n},{5.0 if n % 5 else slow}\n" for n in range(40))
+    assert low < facts_of({"times.csv": "file,wall_s\n" + rows})["latency.tail_ratio"] < high

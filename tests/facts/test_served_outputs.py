@@ -61,3 +61,19 @@ def test_markers_of_chat_turns_in_texts(facts_of: Facts) -> None:
         response=lambda i: "Yes, at nine.<|im_end|>\n<|im_start|>user\nAnd" if i % 2 else "Yes, at nine then."
     )
     assert facts_of({"answers.jsonl": log})["generation.turn_markers_share"] == pytest.approx(0.5)
+
+
+def test_repetitions_as_lists(facts_of: Facts) -> None:
+    rows = [
+        {"model": model, "probe": f"p{n}", "repeats": 4, "cosine": [1.0, 1 - drop, 1 - 1.2 * drop, 1 - drop]}
+        for n in range(5)
+        for model, drop in (("a", 0.06), ("b", 0.0))
+    ]
+    found = facts_of({"probe.jsonl": "".join(json.dumps(row) + "\n" for row in rows)})
+    assert 0.02 < found["outputs.repeat_spread"] < 0.04
+    assert found["outputs.repeat_inputs"] == 5
+
+
+def test_lists_that_are_no_repetitions(facts_of: Facts) -> None:
+    rows = "".join(json.dumps({"id": n, "embedding": [0.1, 0.9, -0.4, 0.2]}) + "\n" for n in range(5))
+    assert "outputs.repeat_spread" not in facts_of({"vectors.jsonl": rows})

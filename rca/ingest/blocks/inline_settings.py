@@ -24,11 +24,13 @@ _KEYS = (
     r"num_layers|n_layers?|"
     r"dropout|max_new_tokens|max_tokens|max_model_len|gpu_memory_utilization|tensor_parallel_size|lora_r|"
     r"load_in_[48]bit|"
-    r"padding|packing|group_by_length|num_beams|temperature|top_p|attn_implementation|scheduler|lr_scheduler\w*|accumulate_grad_batches"
+    r"(?:generation_)?num_beams|num_beam_groups|num_return_sequences|best_of|beam_size|beams|do_sample|repetition_penalty|"
+    r"no_repeat_ngram_size|length_penalty|generation_max_length|do_lower_case|strip_accents|enforce_eager|nbits|"
+    r"padding|packing|group_by_length|temperature|top_p|attn_implementation|scheduler|lr_scheduler\w*|accumulate_grad_batches"
 )
 _PAIR = re.compile(
     r"(?<![\w.\-/])(?P<key>" + _KEYS + r")(?P<sep>\s?=\s?|: ?)"
-    r"(?P<value>'[^']{0,80}'|\"[^\"]{0,80}\"|\([\d., e+-]{3,60}\)|[\w.+-]{1,60})(?![\w(/=])"
+    r"(?P<value>'[^']{0,80}'|\"[^\"]{0,80}\"|\([\d., e+-]{3,60}\)|\[[\d., e+-]{3,60}\]|[\w.+-]{1,60})(?![\w(/=])"
 )
 _VOCABULARY = re.compile(r"\bvocab(?:ulary)?(?:[ _]size)?[ =:]{1,3}(?P<value>\d{2,7})\b", re.I)
 _WORD = re.compile(r"[-+]?[\d.]+(?:e[-+]?\d+)?|true|false|none|on|off", re.I)
