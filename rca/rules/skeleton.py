@@ -18,9 +18,11 @@ _VARIABLE = re.compile(
     r"|(?P<hex>0x[0-9a-fA-F]+)"
     r"|(?P<digest>\b(?=[a-f-]*[0-9])[0-9a-f]{8}[0-9a-f-]*\b)"
     r"|(?P<time>\b\d{4}-\d\d-\d\d(?:[T ]\d\d:\d\d:\d\d(?:[.,]\d+)?Z?)?|\b\d{1,2}:\d\d:\d\d(?:[.,]\d+)?)"
+    r"|(?P<pci>\b(?:[0-9a-fA-F]{4,8}:)?[0-9a-fA-F]{2}:[0-9a-fA-F]{2}\.\d\b)"
     r"|(?P<code>(?i:code|errno|error|status|http|signal|xid|exit(?:code)?)[ =:#]{0,3}\d+\b|[A-Z]+\d+)"
     r"|(?P<address>\d+(?:\.\d+){3}(?::\d+)?)"
-    r"|(?P<decimal>\d+\.\d+(?:[eE][-+]?\d+)?)"
+    r"|(?P<power>\d+(?:\.\d+)?[eE][-+]?\d+)"
+    r"|(?P<decimal>\d+(?:\.\d+)+)"
     r"|(?P<number>\d+)"
     r"|(?P<blank>\s{2,}|\t)"
     r"|(?P<strange>[^\x20-\x7e]+)"
@@ -31,8 +33,10 @@ _GENERAL = {
     "hex": r"0x[0-9a-fA-F]+",
     "digest": r"[0-9a-f-]+",
     "time": r"[\d:T.,Z -]+",
+    "pci": r"[0-9a-fA-F:.]+",
     "address": r"[\d.:]+",
-    "decimal": r"\d[\d.eE+-]*",
+    "power": r"[\d.eE+-]+",
+    "decimal": r"[\d.]+",
     "number": r"\d+",
     "blank": r"\s+",
     "strange": r".+",
