@@ -1,7 +1,8 @@
 """A folder of labelled incidents to accuracy, calibration, confusion, and what happens without the right rule.
 
-Every case is `<case>/run/` with `<case>/truth.json`: `{"cause": id, "also_ok": [ids]}`. Where the folder holds a
-`first_run.json`, the verdicts given before anybody saw the cases are scored beside those of today.
+Every case is `<case>/run/` with `<case>/truth.json`: `{"cause": id, "also_ok": [ids]}`, and with a healthy run of the job
+in `<case>/baseline/` where there is one. Where the folder holds a `first_run.json`, the verdicts given before anybody saw
+the cases are scored beside those of today.
 """
 
 from __future__ import annotations
@@ -10,6 +11,7 @@ import datetime as dt
 import difflib
 from collections import Counter
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 from pydantic import BaseModel, ConfigDict, ValidationError
@@ -18,6 +20,7 @@ import rca
 from rca.errors import NothingReadable, UsageError
 from rca.hypotheses.decide import answer
 from rca.hypotheses.score import NONE, UNKNOWN, Ranking, rank
+from rca.observation import healthy_beside
 from rca.pipeline import Analysis, Options, examine
 from rca.rules.load import Knowledge
 from rca.rules.schema import Calibration
@@ -166,7 +169,8 @@ def _judged(truth: Path, knowledge: Knowledge, options: Options) -> CaseOutcome:
     label = _label(truth, knowledge)
     accepted = (label.cause, *label.also_ok)
     try:
-        analysis = examine(truth.parent / "run", knowledge, options=options)
+        run = truth.parent / "run"
+        analysis = examine(run, knowledge, options=replace(options, baseline=healthy_beside(run)))
     except NothingReadable as error:
         return CaseOutcome(
             case=truth.parent.name,

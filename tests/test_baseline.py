@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from shutil import copytree, rmtree
 
 import pytest
 
 from rca.diagnosis import Diagnosis
 from rca.errors import UsageError
+from rca.evaluate import evaluate
 from rca.pipeline import Options, analyze
+from rca.rules.load import load
 
 SAMPLES = Path(__file__).resolve().parents[1] / "sample_logs"
 QUICK = Options(experiments="none", strict=True)
@@ -118,3 +121,16 @@ def test_hosts_and_secrets_of_the_baseline_are_redacted(tmp_path: Path) -> None:
     assert diagnosis.baseline is not None
     versions = {item.name: (item.value, item.baseline) for item in diagnosis.baseline.differences}
     assert versions["nvidia-curand-cu12"] == ("10.3.5.140", "10.3.5.147")
+
+
+def test_a_labelled_case_may_have_a_healthy_run_beside_it(tmp_path: Path) -> None:
+    (tmp_path / "case").mkdir()
+    (tmp_path / "case" / "truth.json").write_text('{"cause": "numerics.lr_too_high"}', encoding="utf-8")
+    for name, sample in (("run", "lr_too_high"), ("baseline", "healthy")):
+        copytree(SAMPLES / sample / "run", tmp_path / "case" / name)
+    knowledge = load(())
+    (beside,) = evaluate(tmp_path, knowledge, options=QUICK)
+    rmtree(tmp_path / "case" / "baseline")
+    (alone,) = evaluate(tmp_path, knowledge, options=QUICK)
+    assert beside.verdict == alone.verdict == "numerics.lr_too_high"
+    assert beside.probability > alone.probability
