@@ -1,8 +1,8 @@
 """A folder of labelled incidents to accuracy, calibration, confusion, and what happens without the right rule.
 
-Every case is `<case>/run/` with `<case>/truth.json`: `{"cause": id, "also_ok": [ids]}`, and `<case>/baseline/` where there
-is a healthy run of the job. Where the folder holds a `first_run.json`, the verdicts given before anybody saw the cases are
-scored beside those of today.
+Every case is `<case>/run/` with `<case>/truth.json`: `{"cause": id, "also_ok": [ids]}`, and `<case>/baseline/` where
+there is a healthy run of the job. Where the folder holds a `first_run.json`, the verdicts given before anybody saw the
+cases are scored beside those of today.
 """
 
 from __future__ import annotations
