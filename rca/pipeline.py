@@ -24,13 +24,14 @@ from rca.facts.interface import Fact
 from rca.facts.registry import CATALOGUE
 from rca.facts.trace import breakdowns
 from rca.hypotheses.decide import answer
-from rca.hypotheses.match import View
+from rca.hypotheses.match import View, met_rules
 from rca.hypotheses.score import NONE, Ranking
 from rca.ingest.context import lines_around
 from rca.notes import Notes
 from rca.observation import Progress, Reading, healthy_beside, observed, ranking_of, run_name
 from rca.redact import redact_diagnosis
 from rca.rules.load import Knowledge, load
+from rca.rules.testing import Judged
 from rca.rules.words import maturity_note
 
 if TYPE_CHECKING:
@@ -131,9 +132,10 @@ def examine(run_dir: Path, knowledge: Knowledge, *, options: Options, progress: 
     return Analysis(diagnosis=diagnosis, events=events, ranking=ranking, view=view)
 
 
-def judge(run_dir: Path, knowledge: Knowledge) -> tuple[str, ...]:
-    """Return the verdict and then the causes by falling probability, by rules only."""
-    return order(observe(run_dir, knowledge), knowledge)
+def judge(run_dir: Path, knowledge: Knowledge) -> Judged:
+    """Return what the rules alone make of a run."""
+    view = observe(run_dir, knowledge)
+    return Judged(order(view, knowledge), partial(met_rules, view=view))
 
 
 def observe(run_dir: Path, knowledge: Knowledge) -> View:

@@ -10,7 +10,7 @@ from typing import Any, Literal, Protocol
 from rca.events import Event, EventTable
 from rca.rules.compare import ORDERINGS, compare, split_test
 from rca.rules.load import inline_id
-from rca.rules.schema import Condition
+from rca.rules.schema import Cause, Condition
 
 Outcome = Literal["met", "not_met", "no_data"]
 
@@ -78,6 +78,11 @@ class View:
 def ask(condition: Condition, view: View) -> Answer:
     """Answer one condition."""
     return _ASK[condition.kind](condition, view)
+
+
+def met_rules(cause: Cause, view: View) -> frozenset[str]:
+    """Return the ids of the rules of a cause, for and against it, that are met."""
+    return frozenset(rule.id for rule in (*cause.evidence, *cause.contradicts) if ask(rule, view).outcome == "met")
 
 
 def _signature(condition: Condition, view: View) -> Answer:

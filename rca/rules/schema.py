@@ -211,6 +211,8 @@ class Case(WrittenRun):
     why: str = ""
     first: CauseId | None = None
     """Of a silent case: the cause that must come first there, the rival that this cause is mistaken for."""
+    shows: tuple[str, ...] = ()
+    """Ids of rules of the cause that must be met there: evidence under `fires`, what contradicts under `silent`."""
 
     @model_validator(mode="after")
     def _makes_a_run(self) -> Case:

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import json
 import tempfile
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from typing import NamedTuple
 
 from rca.errors import KnowledgeError, UsageError
 from rca.rules.listing import no_such
@@ -19,8 +20,18 @@ from rca.rules.yaml_files import read_yaml, validate
 
 MATURE_CASES = 3
 """Cases of each kind, below which a cause is experimental."""
-Judge = Callable[[Path], Sequence[str]]
-"""Run directory -> cause ids by falling probability, the verdict first."""
+
+
+class Judged(NamedTuple):
+    """What the rules make of a run."""
+
+    order: Sequence[str]
+    """Cause ids by falling probability, the verdict first."""
+    met: Callable[[Cause], Collection[str]] = lambda _cause: ()
+    """Ids of the rules of a cause that are met."""
+
+
+Judge = Callable[[Path], Judged]
 
 
 @dataclass(frozen=True)
@@ -77,18 +88,21 @@ class NamedCase:
                 raise KnowledgeError(f"the case {self.name!r}: {error}", file=self.file) from error
             yield run
 
-    def passes(self, order: Sequence[str]) -> bool:
-        """Say whether causes in this order, the verdict first, are what the case wants."""
-        first = order[0] if order else ""
-        return (first == self.cause) is (self.kind == "fires") and self.case.first in {None, first}
-
-    def result(self, order: Sequence[str]) -> CaseResult:
-        """Return how the case went when causes came in this order."""
+    def faults(self, order: Sequence[str], met: Collection[str]) -> list[str]:
+        """Return what is not as the case wants it, given the causes in their order and the met rules of its cause."""
         first = order[0] if order else "nothing"
-        others = ", ".join(order[1:4])
-        wanted = "" if self.case.first in {None, first} else f" instead of {self.case.first}"
-        why = f"first is {first}{wanted}" + (f", then {others}" if others else "")
-        return CaseResult(self.cause, self.kind, self.name, passed=self.passes(order), why=why)
+        faults = []
+        if (first == self.cause) is not (self.kind == "fires") or self.case.first not in {None, first}:
+            wanted = "" if self.case.first in {None, first} else f" instead of {self.case.first}"
+            others = ", ".join(order[1:4])
+            faults.append(f"first is {first}{wanted}" + (f", then {others}" if others else ""))
+        return faults + [f"the rule {rule!r} is not met" for rule in self.case.shows if rule not in met]
+
+    def result(self, judged: Judged, cause: Cause) -> CaseResult:
+        """Return how the case went."""
+        faults = self.faults(judged.order, judged.met(cause) if self.case.shows else ())
+        why = "; ".join(faults) or f"first is {judged.order[0]}"
+        return CaseResult(self.cause, self.kind, self.name, passed=not faults, why=why)
 
 
 def cases_of(cause: Cause, knowledge: Knowledge) -> tuple[NamedCase, ...]:
@@ -136,7 +150,7 @@ def run_cases(knowledge: Knowledge, causes: Sequence[Cause], judge: Judge) -> It
                 yield CaseResult(cause.id, case.kind, case.name, passed=False, why=why)
                 continue
             with case.folder() as run:
-                yield case.result(judge(run))
+                yield case.result(judge(run), cause)
 
 
 def _groups(cases: CaseFile) -> tuple[tuple[str, tuple[Case, ...]], ...]:

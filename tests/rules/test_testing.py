@@ -10,7 +10,7 @@ import pytest
 from rca.errors import KnowledgeError
 from rca.rules.load import Knowledge
 from rca.rules.schema import Cause
-from rca.rules.testing import load_cases, run_cases
+from rca.rules.testing import Judged, load_cases, run_cases
 
 CAUSE = Cause(id="acme.lease", title="Lease", sentence="The lease was lost.", summary="Lost.", prior=0.01)
 CASES = """
@@ -21,13 +21,14 @@ silent:
 """
 
 
-def _results(folder: Path, *, fires: str, silent: str) -> list[tuple[bool, str]]:
+def _results(folder: Path, *, fires: str, silent: str, cases: str = CASES) -> list[tuple[bool, str]]:
     file = folder / "lease.yaml"
-    file.with_name("lease.cases.yaml").write_text(CASES, encoding="utf-8")
+    file.with_name("lease.cases.yaml").write_text(cases, encoding="utf-8")
     knowledge = Knowledge(causes={CAUSE.id: CAUSE}, files={CAUSE.id: file})
 
-    def judge(run: Path) -> list[str]:
-        return [fires if "lost" in (run / "train.log").read_text(encoding="utf-8") else silent, "unknown"]
+    def judge(run: Path) -> Judged:
+        first = fires if "lost" in (run / "train.log").read_text(encoding="utf-8") else silent
+        return Judged([first, "unknown"], met=lambda cause: ["lost"])
 
     return [(result.passed, result.why) for result in run_cases(knowledge, [CAUSE], judge)]
 
@@ -41,6 +42,12 @@ def test_a_silent_case_that_names_its_rival_wants_it_first(tmp_path: Path) -> No
 
 def test_a_silent_case_fails_when_the_cause_itself_comes_first(tmp_path: Path) -> None:
     assert _results(tmp_path, fires="acme.lease", silent="acme.lease")[1][0] is False
+
+
+def test_a_case_fails_when_a_rule_that_it_shows_is_not_met(tmp_path: Path) -> None:
+    cases = CASES.replace('"lease lost"', '"lease lost"\n    shows: [lost, gone]')
+    results = _results(tmp_path, fires="acme.lease", silent="acme.clock", cases=cases)
+    assert results == [(False, "the rule 'gone' is not met"), (True, "first is acme.clock")]
 
 
 def test_a_case_that_fires_names_no_rival(tmp_path: Path) -> None:
@@ -65,5 +72,5 @@ def test_a_case_that_makes_no_run_names_its_file(tmp_path: Path, case: str, sent
     file.with_name("lease.cases.yaml").write_text(f"fires: [{case}]\nsilent: [{{log: a, why: b}}]\n", encoding="utf-8")
     knowledge = Knowledge(causes={CAUSE.id: CAUSE}, files={CAUSE.id: file})
     with pytest.raises(KnowledgeError, match=re.escape(sentence)) as caught:
-        list(run_cases(knowledge, [CAUSE], lambda run: ["unknown"]))
+        list(run_cases(knowledge, [CAUSE], lambda run: Judged(["unknown"])))
     assert caught.value.file == file.with_name("lease.cases.yaml")
