@@ -200,7 +200,7 @@ class _Reading:
             events=self._out.build(),
             lines=len(document),
             bytes=size,
-            text=True,
+            text=size > 0,
             first_time=min(times, default=None),
             last_time=max(times, default=None),
             warnings=tuple(told),

@@ -131,7 +131,6 @@ ENGLISH: dict[str, str] = {
     "resembles.similarity": "similarity {value}",
     "resembles.shared": "words in common: {words}",
     "resembles.signature": "alike is the known message",
-    "resembles.line": "line {place}",
     "absent.record": "Record it:",
     "draft.intro": (
         "Run this in the run directory. It writes a new rule from {place}; with its gaps filled in, the next run that "

@@ -22,7 +22,9 @@ PER_SIGNATURE = 2
 """Causes named because of one signature; many ask for the common ones."""
 TERMS = 6
 """Shared words named of each, the rarest first."""
-_MADE = 1
+ORDINARY = 0.15
+"""Share of the texts from which a word says nothing about any of them."""
+_MADE = 2
 """Number of the way in which the index is made; a new one leaves stored ones aside."""
 _WORD = re.compile(r"[^\W\d_][\w]{2,60}")
 _PART = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+")
@@ -127,7 +129,9 @@ def _made(documents: Sequence[Document]) -> Index:
     def analyzed(text: str) -> list[str]:
         return [stem for stem, word in terms(text) if word not in ENGLISH_STOP_WORDS]
 
-    vectorizer = TfidfVectorizer(analyzer=analyzed, sublinear_tf=True, max_df=0.15)
+    if not any(analyzed(document.text) for document in documents):
+        return Index(rarity={}, weights=[{} for _ in documents])
+    vectorizer = TfidfVectorizer(analyzer=analyzed, sublinear_tf=True, max_df=ORDINARY if len(documents) >= 20 else 1.0)
     matrix = vectorizer.fit_transform([document.text for document in documents]).tocsr()
     names = [str(name) for name in vectorizer.get_feature_names_out()]
     weights = []
