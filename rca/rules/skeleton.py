@@ -25,7 +25,8 @@ _VARIABLE = re.compile(
     r"|(?P<decimal>\d+(?:\.\d+)+)"
     r"|(?P<number>\d+)"
     r"|(?P<blank>\s{2,}|\t)"
-    r"|(?P<strange>[^\x20-\x7e]+)"
+    r"|(?P<strange>[^\x20-\x7e]+)",
+    re.ASCII,  # as RE2 counts digits
 )
 _GENERAL = {
     "url": r"\S+",

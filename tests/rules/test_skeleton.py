@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 import re2
 import yaml
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from rca.errors import UsageError
@@ -60,6 +60,7 @@ def test_a_bad_id_is_refused(cause) -> None:
         skeleton(LINE, cause=cause)
 
 
+@example("lost \N{FULLWIDTH DIGIT SIX}")
 @given(st.text(alphabet=st.characters(codec="utf-8", exclude_characters="\n"), max_size=500).map(lambda s: "lost " + s))
 def test_any_line_gives_files_that_load_and_a_pattern_that_finds_it(line) -> None:
     cause_text, cases_text = skeleton(line, cause="acme.lease_lost")
