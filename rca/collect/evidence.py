@@ -22,6 +22,7 @@ SHOWN = 12
 """Hypotheses kept in the diagnosis; the rest is below a probability anyone would act on."""
 UNANSWERED = 6
 """Open questions shown of one hypothesis, the weightiest first."""
+_COMBINED = frozenset({"all", "any", "not"})
 _PLACEHOLDER = re.compile(r"\{([a-zA-Z0-9_.]+)\}")
 
 
@@ -85,7 +86,7 @@ def _hypothesis(
     met = [found for found in candidate.found if found.answer.outcome == "met"]
     against = {rule.id for rule in cause.contradicts}
     silent = sorted(
-        (found for found in candidate.found if found.rule.id not in against and _open(found, facts)),
+        (found for found in candidate.found if found.rule.id not in against and _open(found, events, facts)),
         key=lambda item: -item.rule.weight,
     )
     rows = [(found.rule.id in against, _evidence(cause, found, events, facts, around=around)) for found in met]
@@ -112,16 +113,35 @@ def _hypothesis(
     )
 
 
-def _open(found: Found, facts: Mapping[str, FactLike]) -> bool:
-    """Whether a condition is a question that is left open; a comparison that nobody asked for is none."""
+def _open(found: Found, events: EventTable, facts: Mapping[str, FactLike]) -> bool:
+    """Whether a condition is a question that is left open, by more than a comparison that nobody asked for."""
     if found.answer.outcome != "no_data":
         return False
+    asked = _asked(found, facts)
+    everything = [item for item in walk(found.rule) if item.kind not in _COMBINED]
+    return len(asked) == len(everything) or any(_lacks(item, events, facts) for item in asked)
+
+
+def _asked(found: Found, facts: Mapping[str, FactLike]) -> list[Condition]:
+    """The single questions of a condition; those about a healthy run only where there is one."""
     compared = any(name.startswith("baseline.") for name in facts)
-    return compared or not any((item.fact or "").startswith("baseline.") for item in walk(found.rule))
+    return [
+        item
+        for item in walk(found.rule)
+        if item.kind not in _COMBINED and (compared or not (item.fact or "").startswith("baseline."))
+    ]
+
+
+def _lacks(item: Condition, events: EventTable, facts: Mapping[str, FactLike]) -> bool:
+    if item.fact is not None:
+        return item.fact not in facts
+    if item.config is not None:
+        return events.config(item.config) is None
+    return not (events.packages if item.package is not None else events.has_text)
 
 
 def _unanswered(cause: Cause, found: Found, facts: Mapping[str, FactLike], meanings: Mapping[str, str]) -> Evidence:
-    wanted = dict.fromkeys(_subject(condition, meanings) for condition in walk(found.rule))
+    wanted = dict.fromkeys(_subject(condition, meanings) for condition in _asked(found, facts))
     return Evidence(
         id=_identity(cause, found, None),
         says=fill(found.rule.says, {}, facts),

@@ -76,7 +76,12 @@ class _Pair(NamedTuple):
 
 
 def _aligned(ours: Curve, theirs: Curve) -> _Pair | None:
-    """Both curves where both have a point; by their order where one of them tells no steps."""
+    """Both curves where both have a point; by their order where one of them tells no steps.
+
+    Tokens and samples a second are not compared, nor is anything else in two units.
+    """
+    if ours.unit and theirs.unit and ours.unit != theirs.unit:
+        return None
     if np.isfinite(ours.step).all() and np.isfinite(theirs.step).all():
         here, there = _last_of_each(ours), _last_of_each(theirs)
         step, left, right = np.intersect1d(here.step, there.step, assume_unique=True, return_indices=True)

@@ -36,10 +36,12 @@ class Made:
         self._out.add(kind="system", name="system.gpu", attrs={"index": 0, **attrs})
         return self
 
-    def curve(self, name: str, values: list[float], *, start: int = 0, every: int = 1, steps: bool = True) -> Made:
+    def curve(
+        self, name: str, values: list[float], *, start: int = 0, every: int = 1, steps: bool = True, unit: str = ""
+    ) -> Made:
         for index, value in enumerate(values):
             step = start + index * every if steps else None
-            self._out.add(kind="metric", name=name, value=value, step=step, line=index + 1)
+            self._out.add(kind="metric", name=name, value=value, step=step, line=index + 1, unit=unit or None)
         return self
 
     def says(self, name: str, text: str, *, kind: str = "log", severity: str | None = "error", count: int = 1) -> Made:

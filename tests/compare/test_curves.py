@@ -74,6 +74,13 @@ def test_steady_measures_have_a_ratio() -> None:
     assert compared(run, healthy)["step_time"].ratio == pytest.approx(3)
 
 
+def test_two_units_are_not_compared() -> None:
+    run, healthy = Made().curve("throughput", [9.0] * 40, unit="samples/s"), Made().curve("throughput", [7000.0] * 40)
+    assert compared(run, healthy)["throughput"].points == 40
+    other = Made().curve("throughput", [7000.0] * 40, unit="tokens/s")
+    assert compared(run, other) == {}
+
+
 @pytest.mark.parametrize("values", [[], [1.0], [1.0] * 4, [math.nan] * 30, [0.0] * 30, [-1.0] * 30, [math.inf] * 30])
 def test_short_and_odd_curves_are_compared_or_left_out(values: list[float]) -> None:
     for run, healthy in ((values, FALLING), (FALLING, values), (values, values)):
