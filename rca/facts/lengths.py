@@ -19,6 +19,7 @@ CATALOGUE: Mapping[str, str] = {
     "lengths.over_limit": "longest sequence over the length limit of the configuration (x)",
     "labels.ignored_share": "share of label positions that the loss ignores",
     "labels.all_ignored": "samples whose labels are all ignored",
+    "labels.offset": "places by which labels run ahead of inputs: 0 as transformers wants them, 1 shifted",
     "labels.max": "highest label id",
     "tokens.max_id": "highest token id in samples or batches",
 }
@@ -86,6 +87,12 @@ def labels(events: EventTable) -> Iterator[Fact]:
         whole = np.flatnonzero(ignored.value >= 1.0)
         says = f"In {len(whole)} of {len(ignored)} samples every label is ignored."
         yield from emit("labels.all_ignored", len(whole), says, events=ignored.event_id[whole[:3]])
+    moved = events.metric("labels_offset")
+    if moved is not None and len(moved):
+        values, counts = np.unique(moved.value, return_counts=True)
+        offset = int(values[int(np.argmax(counts))])
+        says = f"In {int(counts.max())} of {len(moved)} examples the label of a place is the input {offset} places on."
+        yield from emit("labels.offset", offset, says, events=moved.event_id[:1])
     for fact, name, words in (
         ("labels.max", "labels_max", "label"),
         ("tokens.max_id", "sequence_max_id", "token id"),

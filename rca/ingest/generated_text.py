@@ -11,8 +11,8 @@ from typing import Any
 import pyarrow as pa
 import re2
 
-IGNORE_INDEX = -100
-"""Label that PyTorch's cross entropy leaves out (torch.nn.CrossEntropyLoss, default of ignore_index)."""
+from rca.ingest.token_alignment import IGNORE_INDEX, label_offset
+
 _OUTPUT_COLUMNS = frozenset(
     {"output", "outputs", "response", "completion", "generated", "generated_text", "prediction", "generation", "answer"}
 )
@@ -46,6 +46,7 @@ def repetition(text: str) -> float:
 def generation_columns(columns: Mapping[str, Sequence[Any] | pa.ChunkedArray]) -> dict[str, list[float | None]]:
     """Return columns computed from texts and token lists, named after what they measure."""
     found: dict[str, list[float | None]] = {}
+    token_rows: dict[str, list[list[int] | None]] = {}
     plain = {raw: _plain(raw) for raw in columns}
     answers = bool((_FINISH_COLUMNS | _COUNT_COLUMNS) & set(plain.values()))
     outputs = _OUTPUT_COLUMNS | (_ANSWER_COLUMNS if answers else frozenset())
@@ -72,8 +73,17 @@ def generation_columns(columns: Mapping[str, Sequence[Any] | pa.ChunkedArray]) -
         elif _repeated(name, listed, repeats) and not _TOKEN_COLUMNS & {name}:
             found["output_repeat_spread"] = [_spread(item) for item in listed]
         elif name in _TOKEN_COLUMNS and any(isinstance(item, list) for item in listed):
-            found |= _token_columns(name, [_whole_numbers(item) for item in listed])
+            rows = token_rows[name] = [_whole_numbers(item) for item in listed]
+            found |= _token_columns(name, rows)
+    if {"input_ids", "labels"} <= token_rows.keys():
+        both = zip(token_rows["input_ids"], token_rows["labels"], strict=True)
+        found["labels_offset"] = [None if one is None or other is None else _offset(one, other) for one, other in both]
     return found
+
+
+def _offset(inputs: Sequence[int], labels: Sequence[int]) -> float | None:
+    found = label_offset(inputs, labels)
+    return None if found is None else float(found)
 
 
 _TOKEN_TIMES = re2.compile(

@@ -10,6 +10,7 @@ from rca.ingest.config_roles import role_of
 from rca.ingest.config_rows import add_settings
 from rca.ingest.containers import add_cluster_document, is_cluster_document
 from rca.ingest.interface import IngestContext, Ingested, Source
+from rca.ingest.json_lines import add_records
 from rca.ingest.metric_history import add_history, is_history
 from rca.ingest.structured import MAX_STRUCTURED, decode, parse_json, plain_name, read_whole
 from rca.ingest.tokenizer_files import add_token_roles, add_tokenizer, is_tokenizer
@@ -59,6 +60,8 @@ def add_document(out: EventBuilder, name: str, document: Any, text: str) -> list
     if is_tokenizer(name, document):
         add_tokenizer(out, name, document)
         return []
+    if isinstance(document, dict) and all(isinstance(document.get(key), list) for key in ("input_ids", "labels")):
+        return add_records(out, [(1, {key: item for key, item in document.items() if isinstance(item, list)})])
     if is_history(name, document):
         return add_history(out, document)
     if isinstance(document, dict):

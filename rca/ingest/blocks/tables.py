@@ -16,6 +16,7 @@ from rca.ingest.blocks.parameter_lines import ParameterLinesParser
 from rca.ingest.blocks.request_lines import LlamaTimingsParser, RequestLineParser, VllmStatsParser
 from rca.ingest.blocks.score_tables import ScoreTableParser
 from rca.ingest.blocks.slurm import SacctParser, ScontrolParser, SeffParser
+from rca.ingest.blocks.token_dump import TokenDumpParser
 from rca.ingest.document import BlockParser
 
 VERSIONS: tuple[BlockParser, ...] = (CollectEnvParser(), PackageLinesParser(), EnvironmentParser())
@@ -45,6 +46,7 @@ TABLES: tuple[BlockParser, ...] = (
     RequestLineParser(),
     ScoreTableParser(),
     ParameterLinesParser(),
+    TokenDumpParser(),
     TransformsParser(),
     CocoSummaryParser(),
 )
