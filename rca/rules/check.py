@@ -84,13 +84,15 @@ def _cases(cause: Cause, knowledge: Knowledge) -> Iterator[Finding]:
         yield Finding("error", file, None, "the file is missing; write `fires:` and `silent:` cases")
         return
     cases = load_cases(file)
-    few = min(len(cases.fires), len(cases.silent)) < MATURE_CASES
-    if cause.maturity != "experimental" and few:
-        text = (
-            f"maturity {cause.maturity!r} stands for {MATURE_CASES} fires and {MATURE_CASES} silent cases or more;"
-            f" {file.name} has {len(cases.fires)} and {len(cases.silent)}"
-        )
-        yield found("warning", knowledge.files[cause.id], ("maturity",), text)
+    if cause.maturity == "experimental":
+        return
+    place, start = (knowledge.files[cause.id], ("maturity",)), f"maturity {cause.maturity!r} stands for"
+    if min(len(cases.fires), len(cases.silent)) < MATURE_CASES:
+        text = f"{MATURE_CASES} fires and {MATURE_CASES} silent cases or more; {file.name} has"
+        yield found("warning", *place, f"{start} {text} {len(cases.fires)} and {len(cases.silent)}")
+    if not any(case.first for case in cases.silent):
+        text = f"a silent case that names the nearest rival with `first:`; {file.name} has none"
+        yield found("warning", *place, f"{start} {text}")
 
 
 def _experiments(knowledge: Knowledge) -> Iterator[Finding]:

@@ -177,8 +177,11 @@ def test_what_is_not_written_yet(tmp_path) -> None:
 
 
 def test_a_maturity_that_the_cases_do_not_back(tmp_path) -> None:
-    (message,) = found(tmp_path, evidence("log: a") + "maturity: stable\n")
-    assert "warning: maturity 'stable' stands for 3 fires and 3 silent cases or more" in message
+    few, none = found(tmp_path, evidence("log: a") + "maturity: stable\n")
+    assert (
+        "warning: maturity 'stable' stands for 3 fires and 3 silent cases or more; lease.cases.yaml has 1 and 1" in few
+    )
+    assert "warning: maturity 'stable' stands for a silent case that names the nearest rival with `first:`" in none
 
 
 def test_references_to_what_does_not_exist(tmp_path) -> None:
