@@ -11,11 +11,13 @@ from rca.facts.curves import config_number
 from rca.facts.emit import emit, number, percent
 from rca.facts.interface import Fact, FactFunction
 from rca.facts.request_log import OUTPUT_NAMES
+from rca.facts.serving import CONCURRENCY
 
 CATALOGUE: Mapping[str, str] = {
     "generation.temperature": "temperature of most requests that sample (median), else the configured one",
     "generation.top_p": "top_p of most requests (median), else the configured one",
     "generation.one_length_share": "share of the generations that have exactly the most frequent length (tokens)",
+    "generation.foreign_markers_share": "share of the answers with markers of another chat template than their prompt",
     "generation.turn_markers_share": "share of the generated texts that hold a marker of a chat turn",
 }
 _HOTTEST = 5.0
@@ -44,8 +46,10 @@ def sampling(events: EventTable) -> Iterator[Fact]:
 
 
 def lengths(events: EventTable) -> Iterator[Fact]:
-    """Do generations all end at one length, as only a limit makes them?"""
-    series = max((one for name in OUTPUT_NAMES for one in events.all_metrics(name)), key=len, default=None)
+    """Do generations all end at one length, as only a limit makes them? Load tests ask for one length on purpose."""
+    tested = {one.source for name in CONCURRENCY for one in events.all_metrics(name)}
+    told = (one for name in OUTPUT_NAMES for one in events.all_metrics(name) if one.source not in tested)
+    series = max(told, key=len, default=None)
     if series is None:
         return
     values = series.value[np.isfinite(series.value) & (series.value > 0)]
@@ -69,4 +73,14 @@ def markers(events: EventTable) -> Iterator[Fact]:
         yield from emit("generation.turn_markers_share", round(share, 4), says, events=shown)
 
 
-FACTS: tuple[FactFunction, ...] = (sampling, lengths, markers)
+def foreign(events: EventTable) -> Iterator[Fact]:
+    """Do answers come in the markers of another chat template than the prompts?"""
+    for series in events.all_metrics("output_foreign_markers"):
+        share = float(np.mean(series.value > 0))
+        says = f"{percent(share)} of {len(series)} answers hold markers of another chat template than their prompt has."
+        shown = series.event_id[series.value > 0][:3]
+        yield from emit("generation.foreign_markers_share", round(share, 4), says, events=shown)
+        return
+
+
+FACTS: tuple[FactFunction, ...] = (sampling, lengths, markers, foreign)

@@ -61,7 +61,7 @@ class _Pair(NamedTuple):
 
 def scores(events: EventTable) -> Iterator[Fact]:
     """How much worse is the exported, quantised or served model than the original?"""
-    pairs = [*_lines(events), *_tables(events), *_columns(events)]
+    pairs = [*_lines(events), *_tables(events), *_columns(events), *_reports(events)]
     told = [(lost, pair) for pair in pairs if (lost := pair.lost) is not None]
     if not told:
         return
@@ -121,6 +121,25 @@ def _columns(events: EventTable) -> Iterator[_Pair]:
         reference, candidate = float(pair.reference[worst]), float(pair.candidate[worst])
         kind = _kind(pair.candidate_word)
         yield _Pair(pair.metric, reference, candidate, kind, (int(pair.event_id[worst]),))
+
+
+def _reports(events: EventTable) -> Iterator[_Pair]:
+    """Compare reports about the same examples (equal classes and supports): the better one is what can be reached."""
+    found: dict[tuple[str, int], dict[tuple[str, int], tuple[float, int]]] = {}
+    for series in events.all_metrics("report.f1"):
+        for value, event_id in zip(series.value, series.event_id, strict=True):
+            event = events.get(int(event_id))
+            row = (str(event.attr("label")), int(event.attr("support")))
+            found.setdefault((event.source, int(event.attr("report"))), {})[row] = (float(value), int(event_id))
+    reports = [(place, rows) for place, rows in sorted(found.items()) if len(rows) >= _FEWEST]
+    for place, (one, rows) in enumerate(reports):
+        for other, others in reports[place + 1 :]:
+            if one[0] != other[0] and rows.keys() == others.keys():
+                lost = {row: rows[row][0] - others[row][0] for row in rows}
+                total = max(rows, key=lambda row: row[1])
+                good, bad, source = (rows, others, other[0]) if lost[total] >= 0 else (others, rows, one[0])
+                events_told = (bad[total][1], good[total][1])
+                yield _Pair(f"F1 ({total[0]})", good[total][0], bad[total][0], _kind(source), events_told)
 
 
 def differences(events: EventTable) -> Iterator[Fact]:

@@ -50,6 +50,7 @@ def generation_columns(columns: Mapping[str, Sequence[Any] | pa.ChunkedArray]) -
     plain = {raw: _plain(raw) for raw in columns}
     answers = bool((_FINISH_COLUMNS | _COUNT_COLUMNS) & set(plain.values()))
     outputs = _OUTPUT_COLUMNS | (_ANSWER_COLUMNS if answers else frozenset())
+    found |= _foreign_markers({name: columns[raw] for raw, name in plain.items()}, outputs)
     counts = next((items for raw, items in columns.items() if plain[raw] in _REPEAT_COLUMNS), None)
     repeats = counts.to_pylist() if isinstance(counts, pa.ChunkedArray) else counts
     for raw, items in columns.items():
@@ -99,6 +100,41 @@ def _growth(item: Any) -> float | None:
     part = max(1, len(item) // 8)
     first, last = sum(item[:part]) / part, sum(item[-part:]) / part
     return last / first if first > 0 else None
+
+
+_PROMPT_COLUMNS = ("prompt", "prompt_rendered", "rendered_prompt", "prompt_text", "full_prompt", "input", "input_text")
+_MARKERS = (
+    re2.compile(r"<\|im_(?:start|end)\|>"),
+    re2.compile(r"<\|(?:eot_id|start_header_id|end_header_id)\|>"),
+    re2.compile(r"\[/?INST\]|<</?SYS>>"),
+    re2.compile(r"<(?:start|end)_of_turn>"),
+    re2.compile(r"### (?:Instruction|Response)\b"),
+    re2.compile(r"<\|(?:user|assistant|system)\|>"),
+)
+"""Markers of one family of chat templates each."""
+
+
+def _foreign_markers(columns: Mapping[str, Any], outputs: frozenset[str]) -> dict[str, list[float | None]]:
+    """Return whether each text answers in the markers of another chat template than its prompt is written in."""
+    prompts = next((columns[name] for name in _PROMPT_COLUMNS if name in columns), None)
+    texts = next((columns[name] for name in columns if name in outputs or _PARTS.sub("", name) in outputs), None)
+    if prompts is None or texts is None:
+        return {}
+    rows: list[float | None] = []
+    for prompt, text in zip(_listed(prompts), _listed(texts), strict=True):
+        known = _families(prompt)
+        rows.append(float(bool(_families(text) - known)) if known and isinstance(text, str) else None)
+    return {"output_foreign_markers": rows} if any(row is not None for row in rows) else {}
+
+
+def _listed(items: Any) -> Sequence[Any]:
+    found: Sequence[Any] = items.to_pylist() if isinstance(items, pa.ChunkedArray) else items
+    return found
+
+
+def _families(text: Any) -> set[int]:
+    part = text[:_CHARS] if isinstance(text, str) else ""
+    return {place for place, pattern in enumerate(_MARKERS) if pattern.search(part)}
 
 
 _REPEAT_COLUMNS = frozenset({"repeats", "n_repeats", "repetitions", "runs", "n_runs", "trials", "calls", "reps"})

@@ -77,3 +77,15 @@ def test_repetitions_as_lists(facts_of: Facts) -> None:
 def test_lists_that_are_no_repetitions(facts_of: Facts) -> None:
     rows = "".join(json.dumps({"id": n, "embedding": [0.1, 0.9, -0.4, 0.2]}) + "\n" for n in range(5))
     assert "outputs.repeat_spread" not in facts_of({"vectors.jsonl": rows})
+
+
+def test_answers_in_the_markers_of_another_template(facts_of: Facts) -> None:
+    rows = [
+        {"prompt": "<|im_start|>user\nq<|im_end|>", "output": "[INST] a b [/INST] c" if n % 2 else "a b c"}
+        for n in range(8)
+    ]
+    found = facts_of({"samples.jsonl": "".join(json.dumps(row) + "\n" for row in rows)})
+    assert found["generation.foreign_markers_share"] == 0.5
+    same = [{"prompt": "[INST] q [/INST]", "output": "a b [INST] c"} for _ in range(8)]
+    found = facts_of({"samples.jsonl": "".join(json.dumps(row) + "\n" for row in same)})
+    assert found["generation.foreign_markers_share"] == 0.0

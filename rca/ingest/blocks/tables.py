@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from rca.ingest.blocks.classification_reports import ClassificationReportParser
 from rca.ingest.blocks.device_monitor import DmonParser, GpuQueryParser, GpuStatParser
 from rca.ingest.blocks.environment import CollectEnvParser, EnvironmentParser
 from rca.ingest.blocks.evaluation_setup import CocoSummaryParser, TransformsParser
@@ -44,6 +45,7 @@ TABLES: tuple[BlockParser, ...] = (
     VllmStatsParser(),
     LlamaTimingsParser(),
     RequestLineParser(),
+    ClassificationReportParser(),
     ScoreTableParser(),
     ParameterLinesParser(),
     TokenDumpParser(),
