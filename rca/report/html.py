@@ -179,6 +179,7 @@ def _environment() -> Environment:
         script_words=words.script_words,
         replaced=words.replaced,
         reading_summary=plan.reading_summary,
+        odd_intro=plan.odd_intro,
     )
     return environment
 

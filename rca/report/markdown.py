@@ -9,7 +9,7 @@ from typing import NamedTuple
 from rca.baseline import Baseline
 from rca.diagnosis import Diagnosis, Evidence, Experiment
 from rca.report.measures import clean, clock, moment, number, numbers_list, one_line, percent, relative, seconds, size
-from rca.report.outline import Candidate, Outline, circumstances, outline, place, reading_summary
+from rca.report.outline import Candidate, Outline, circumstances, odd_intro, outline, place, reading_summary
 from rca.report.trim import nearest
 from rca.report.words import count, say, strength, what_to_collect
 
@@ -116,7 +116,7 @@ def _odd(diagnosis: Diagnosis) -> list[str]:
     found = diagnosis.unexplained
     if found is None:
         return []
-    lines = [say("odd.intro" if found.lines else "odd.none"), ""]
+    lines = [odd_intro(diagnosis), ""]
     for line in found.lines:
         signs = ", ".join(say("odd." + sign) for sign in line.signs)
         where = ", ".join(part for part in (code(place(line)), escaped(circumstances(line)), signs) if part)

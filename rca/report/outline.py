@@ -95,6 +95,15 @@ def pager_command(item: Evidence | OddLine) -> str:
     return f"{pager} +{item.line} {shlex.quote(path)}"
 
 
+def odd_intro(diagnosis: Diagnosis) -> str:
+    """What stands above the lines that stand out, or why there are none."""
+    if diagnosis.unexplained is not None and diagnosis.unexplained.lines:
+        return say("odd.intro")
+    return say(
+        "odd.none" if any("log" in source.kind and source.lines for source in diagnosis.sources) else "odd.no_log"
+    )
+
+
 def reading_summary(diagnosis: Diagnosis) -> str:
     """`14 files read, 1 skipped`."""
     read = sum(source.status == "read" for source in diagnosis.sources)

@@ -147,7 +147,7 @@ class TextReport:
             yield from self._note(say("text.next"), verdict.next_step)
         if verdict.status == "unknown":
             asked = diagnosis.unexplained.absent if diagnosis.unexplained else ()
-            for item in asked[:REASONS]:
+            for item in [item for item in asked if item.says not in verdict.next_step][:REASONS]:
                 yield from self._note(say("text.missing"), item.says)
                 yield " " * 10 + clean(item.record)
             for missing in (diagnosis.missing or (() if asked else what_to_collect()))[: max(1, REASONS - len(asked))]:

@@ -12,7 +12,7 @@ import pyarrow.compute as pc
 
 from rca.collect.evidence import iso
 from rca.diagnosis import ContextLine, Failure, OddLine, Resemblance, Sign, SourceRecord, Unexplained, Verdict
-from rca.events import EventTable
+from rca.events import Event, EventTable
 from rca.hypotheses.match import View
 from rca.ingest.context import lines_around
 from rca.ingest.interface import Source
@@ -67,7 +67,9 @@ def unexplained(run: Run, knowledge: Knowledge, *, budget: Budget | None = None)
     logs = [source for source in run.sources if source.path in records]
     first = run.failure.source if run.failure is not None else ""
     logs.sort(key=lambda source: source.path != first)
-    around, told = _failure_offset(run), _exceptions(run.view.events)
+    failed = _failure(run)
+    around = {} if failed is None or failed.offset is None else {failed.source: failed.offset}
+    told = _exceptions(run.view.events)
     seen, left_out = excerpts(
         logs,
         {path: record.bytes for path, record in records.items()},
@@ -85,15 +87,14 @@ def unexplained(run: Run, knowledge: Knowledge, *, budget: Budget | None = None)
         lines=tuple(line for line, _ in shown),
         looked_at=looked.lines,
         left_out=left_out,
-        resembles=_resembles(shown, run.failure, knowledge),
+        resembles=_resembles(shown, run, knowledge),
         absent=absent(knowledge.records.values(), run.view, run.records, knowledge.signatures),
     )
 
 
-def _failure_offset(run: Run) -> dict[str, int]:
+def _failure(run: Run) -> Event | None:
     fact = run.view.facts.get("failure.event")
-    event = run.view.events.get(fact.events[0]) if fact is not None and fact.events else None
-    return {} if event is None or event.offset is None else {event.source: event.offset}
+    return run.view.events.get(fact.events[0]) if fact is not None and fact.events else None
 
 
 def _exceptions(events: EventTable) -> dict[str, list[int]]:
@@ -178,16 +179,16 @@ def _identity(path: str, line: int) -> str:
     return "odd-" + hashlib.sha256(f"{path}\0{line}".encode()).hexdigest()[:10]
 
 
-def _resembles(
-    shown: Sequence[tuple[OddLine, str]], failure: Failure | None, knowledge: Knowledge
-) -> tuple[Resemblance, ...]:
-    """Compare the loud lines with what is written about causes; without any, the failure as it was observed."""
+def _resembles(shown: Sequence[tuple[OddLine, str]], run: Run, knowledge: Knowledge) -> tuple[Resemblance, ...]:
+    """Compare the loud lines with what is written about causes; without any, the exception that the run ended in."""
     asked = [
         (line.id, _STAND_IN.sub(" ", masked(message)))
         for line, message in shown
         if {"exception", "error_word"} & set(line.signs)
     ]
-    asked = asked or ([("", failure.what)] if failure is not None else [])
+    ended = _failure(run)
+    if not asked and ended is not None and ended.kind == "exception":
+        asked = [("", _STAND_IN.sub(" ", masked(f"{ended.name}: {ended.text}")))]
     if not asked:
         return ()
     written = documents(knowledge)
