@@ -14,6 +14,12 @@ _BAR = re.compile(
     r"(?P<postfix>[^\]\r\n]{0,1000}))?"
 )
 _TRAINING = re.compile(r"^\s*$|epoch|train|step|iter|optimi", re.I)
+_PREPARATION = re.compile(
+    r"\b(?:scann?ing|caching|tokeni[sz]\w+|loading|reading|mapping|filtering|packing|download\w*|extracting|indexing|"
+    r"preprocess\w*|generating (?:train|valid|test)\w* split|saving the dataset|checking|verifying)\b",
+    re.I,
+)
+"""What is done to the data of a split before training: its items are no steps."""
 _EVALUATION = re.compile(r"valid|eval|test|predict|sanity", re.I)
 _LIGHTNING_EPOCH = re.compile(r"epoch\s*(?P<epoch>\d{1,6})(?:/(?P<epochs>\d{1,6}))?", re.I)
 _POWER = {"k": 1e3, "M": 1e6, "G": 1e9}
@@ -49,6 +55,8 @@ def bar(text: str) -> Bar | None:
         epoch, step = (int(part) for part in found["tune"].split("|")[:2])
         postfix = f"{description} {postfix}"
         kind = "train"
+    elif _PREPARATION.search(description):
+        kind = "other"
     elif _EVALUATION.search(description):
         kind = "eval"
     elif _TRAINING.search(description) and (found["unit"] or "it/s").lower() in {

@@ -51,6 +51,13 @@ SHAPES: list[tuple[str, str, Mapping[str, Sequence[Point]]]] = [
         },
     ),
     (
+        "a bar about the data of a split counts no steps",
+        "train: Scanning /data/labels/train.cache... 4118 images, 3 corrupt: 100%|###| 4187/4187 [00:00<?, ?it/s]\n"
+        "Tokenizing train dataset:  50%|#####     | 20000/40000 [00:10<00:10, 2000.0it/s]\n"
+        "step 1 loss 2.0\nstep 2 loss 1.9\n",
+        {"loss": [(1, 2.0), (2, 1.9)]},
+    ),
+    (
         "evaluation and summary of transformers",
         "100%|##########| 20/20 [00:40<00:00,  2.00s/it]\n"
         "{'eval_loss': 1.25, 'eval_accuracy': 0.5, 'eval_runtime': 9.5, 'epoch': 1.0}\n"
