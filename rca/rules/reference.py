@@ -46,9 +46,9 @@ def signatures_page(knowledge: Knowledge) -> str:
 def field_guide_page(knowledge: Knowledge) -> str:
     """Return the rows of the field guide with the causes that cover them."""
     rows = ["| row | causes |", "|---|---|"]
-    rows += [
-        f"| {row} | {', '.join(_link(name, 'causes.md') for name in names)} |" for row, names in covered(knowledge)
-    ]
+    for row, names in covered(knowledge):
+        told = [f"{_link(name, 'causes.md')} ({_cell(knowledge.causes[name].title)})" for name in names]
+        rows.append(f"| {row} | {', '.join(told)} |")
     return _page("Field guide", ["Which cause covers which row of the field guide.", "\n".join(rows)])
 
 
