@@ -13,6 +13,7 @@ from types import MappingProxyType
 from rca.events import EventTable
 from rca.facts import (
     approach,
+    attempts,
     audio_rate,
     baseline,
     chronology,
@@ -54,11 +55,13 @@ from rca.facts import (
     sibling_runs,
     silence,
     spikes,
+    split_groups,
     step_parts,
     telemetry,
     throughput,
     trace,
     truncation,
+    unchanged,
 )
 from rca.facts.interface import Fact, FactFunction, Facts
 
@@ -67,6 +70,7 @@ MODULES = (
     data_passes,
     chronology,
     silence,
+    attempts,
     collectives,
     loss,
     non_finite,
@@ -97,6 +101,7 @@ MODULES = (
     lengths,
     parameters,
     samples,
+    split_groups,
     score_history,
     serving,
     throughput,
@@ -106,6 +111,7 @@ MODULES = (
     telemetry,
     trace,
     truncation,
+    unchanged,
     profiler_table,
     step_parts,
     quality,

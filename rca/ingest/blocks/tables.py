@@ -15,6 +15,7 @@ from rca.ingest.blocks.nvidia_smi import NvidiaSmiParser
 from rca.ingest.blocks.nvidia_smi_query import NvidiaSmiQueryParser
 from rca.ingest.blocks.parameter_lines import ParameterLinesParser
 from rca.ingest.blocks.request_lines import LlamaTimingsParser, RequestLineParser, VllmStatsParser
+from rca.ingest.blocks.score_listings import ScoreListingParser
 from rca.ingest.blocks.score_tables import ScoreTableParser
 from rca.ingest.blocks.slurm import SacctParser, ScontrolParser, SeffParser
 from rca.ingest.blocks.token_dump import TokenDumpParser
@@ -47,6 +48,7 @@ TABLES: tuple[BlockParser, ...] = (
     RequestLineParser(),
     ClassificationReportParser(),
     ScoreTableParser(),
+    ScoreListingParser(),
     ParameterLinesParser(),
     TokenDumpParser(),
     TransformsParser(),
