@@ -30,6 +30,7 @@ _GLOBAL, _STEP, _BATCH = (
         ),
     )
 )
+_EPOCH_STEP = re.compile(r"(?<![\w/])epoch/iter(?:ation)?:? (?P<epoch>\d{1,6})/(?P<step>\d{1,9})(?!\d)", re.I)
 _LEADING = (
     re.compile(r"s:(?P<step>\d{1,9})(?= )"),
     re.compile(r"\s{0,8}\[\s{0,8}(?P<step>\d{1,9})(?:\s{0,2}/\s{0,2}(?P<total>\d{1,9}))?\]"),
@@ -111,6 +112,10 @@ def position(message: str) -> Position:
     if _MICRO.search(text) and not overall:
         place.own = True
         return place
+    both = _EPOCH_STEP.search(text)
+    if both:
+        place.strong = True
+        return place.take(both, "epoch", "step")
     epoch = _EPOCH.search(text)
     if epoch:
         place.take(epoch, "epoch", "epochs")

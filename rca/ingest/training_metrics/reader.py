@@ -12,6 +12,7 @@ from rca.ingest.training_metrics.bars import Bar, bar
 from rca.ingest.training_metrics.columns import MetricColumns
 from rca.ingest.training_metrics.counters import Position, position
 from rca.ingest.training_metrics.dicts import is_summary, logged_steps, metric_dict
+from rca.ingest.training_metrics.epoch_titles import EpochTitles
 from rca.ingest.training_metrics.line_template import LineTemplates
 from rca.ingest.training_metrics.memory_lines import TRIGGERS as MEMORY
 from rca.ingest.training_metrics.memory_lines import memory_lines
@@ -19,6 +20,7 @@ from rca.ingest.training_metrics.pairs import Pair, entry, pairs, rate, slots
 from rca.ingest.training_metrics.serving import TRIGGERS as SERVING
 from rca.ingest.training_metrics.serving import serving
 from rca.ingest.training_metrics.step_counter import StepCounter
+from rca.ingest.training_metrics.time_left import TimeLeft
 from rca.ingest.training_metrics.timers import TRIGGERS as TIMERS
 from rca.ingest.training_metrics.timers import timers
 
@@ -86,6 +88,8 @@ class MetricReader:
         self._direct_step_time = False
         self._templates = LineTemplates()
         self._barren: set[str] = set()
+        self._titles = EpochTitles()
+        self._left = TimeLeft()
 
     def read(self, segment: Segment) -> bool:
         """Take the metrics of one line; False when it holds none."""
@@ -138,7 +142,7 @@ class MetricReader:
         """What the counters say the run was to do, as settings."""
         counter = self._counter
         for name, value, segment in (
-            ("max_steps", counter.planned() if trained else None, self._plan),
+            ("max_steps", (counter.planned() or self._left.planned()) if trained else None, self._plan),
             ("steps_per_epoch", counter.length, self._plan),
             ("epochs", counter.epochs, self._epochs),
         ):
@@ -158,6 +162,8 @@ class MetricReader:
     def _first_of_its_shape(self, segment: Segment) -> bool:
         """Look at a line that is like none before it; learn its shape when it holds metrics."""
         message = segment.message
+        if self._titles.note(message):
+            return False
         shape = message[:_SHAPE].translate(_DIGITS)
         if shape in self._barren:
             return False
@@ -180,12 +186,15 @@ class MetricReader:
         return self._line(segment, place, [pair for pair in values if pair is not None])
 
     def _line(self, segment: Segment, place: Position, found: list[Pair]) -> bool:
+        place = self._titles.placed(segment.message, place)
         step = self._counter.step(place)
         evaluation = place.evaluation
         if place.own:
             self._remember(segment, place.total or place.length, place.epochs)
             if step is not None and not evaluation and (place.step is not None or place.batch is not None):
                 self._document.note_step(segment.line, step)
+                self._left.note(segment.message, step)
+                self._plan = self._plan or segment
         elif _PERPLEXITY.match(segment.message):
             evaluation = True
         elif not evaluation:
