@@ -25,7 +25,8 @@ def read_yaml(file: Path) -> Any:
         return yaml.load(file.read_text(encoding="utf-8"), Loader=_Loader)
     except yaml.MarkedYAMLError as error:
         line = error.problem_mark.line + 1 if error.problem_mark else None
-        raise KnowledgeError(f"not valid YAML: {error.problem}", file=file, line=line) from error
+        hint = "check the indentation, and quote what holds `: `, `#` or starts with a sign"
+        raise KnowledgeError(f"not valid YAML: {error.problem}; {hint}", file=file, line=line) from error
     except (OSError, ValueError, RecursionError, yaml.YAMLError) as error:  # dates of month 13 are a ValueError
         raise KnowledgeError(f"cannot be read: {error}", file=file) from error
 
