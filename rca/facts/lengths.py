@@ -64,6 +64,17 @@ def padding(events: EventTable) -> Iterator[Fact]:
         says = f"{percent(share)} of the tokens in {len(series)} batches or samples are padding."
         yield from emit("lengths.padding_share", round(share, 4), says, events=series.event_id[:1])
         return
+    batches: list[tuple[float, int]] = []
+    for event in events.named("data.tokens_of_batch", kind="log"):
+        used, every = number_of(event.attr("used")), number_of(event.attr("all"))
+        if 0 < used <= every:
+            batches.append((used / every, event.event_id))
+    if batches:
+        share = 1 - float(np.median([part for part, _event in batches]))
+        says = f"{percent(share)} of the tokens of a batch are padding, in the median of {len(batches)} reports."
+        shown = [event for _part, event in batches[:3]]
+        yield from emit("lengths.padding_share", round(share, 4), says, events=shown)
+        return
     actual = events.metric("sequence_length")
     padded = next((found for name in _PADDED if (found := events.metric(name)) is not None), None)
     if actual is not None and padded is not None and _same_rows(actual, padded):
@@ -71,6 +82,12 @@ def padding(events: EventTable) -> Iterator[Fact]:
         says = f"{percent(share)} of the tokens up to the padded length are padding."
         if 0 <= share < 1:
             yield from emit("lengths.padding_share", round(share, 4), says, events=padded.event_id[:1])
+
+
+def number_of(text: object) -> float:
+    """Return a count as it is printed, with or without thousands separators; 0 where it is none."""
+    plain = str(text or "").replace(",", "")
+    return float(plain) if plain.isdigit() else 0.0
 
 
 def _same_rows(one: MetricSeries, other: MetricSeries) -> bool:

@@ -89,3 +89,8 @@ def test_answers_in_the_markers_of_another_template(facts_of: Facts) -> None:
     same = [{"prompt": "[INST] q [/INST]", "output": "a b [INST] c"} for _ in range(8)]
     found = facts_of({"samples.jsonl": "".join(json.dumps(row) + "\n" for row in same)})
     assert found["generation.foreign_markers_share"] == 0.0
+
+
+def test_tokens_of_text_in_a_batch(reported: Facts) -> None:
+    log = "".join(f"step {n} loss 2.{n} real_tokens/batch 1,02{n} of 4,096\n" for n in range(1, 6))
+    assert reported({"train.log": log})["lengths.padding_share"] == pytest.approx(0.75, abs=0.01)
