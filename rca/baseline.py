@@ -22,7 +22,7 @@ class Difference(_Model):
     baseline: str | None = None
     """In the healthy run; None where it is not set."""
     ratio: float | None = None
-    """Value over that of the healthy run, where both are positive numbers."""
+    """Value over that of the healthy run, where it is not negative and that one positive."""
     source: str = ""
     line: int | None = None
     """Where this run says it."""

@@ -75,11 +75,13 @@ def observed(
         facts = extract_facts(reading.events, notes)
     if opposed is not None:
         contrast, facts = _compared(run_dir, reading, opposed, facts, notes)
-    ordinary = frozenset() if opposed is None else opposed.ordinary
+    view = View(events=reading.events, facts=facts)
+    if healthy is not None and opposed is not None:
+        view = replace(view, healthy=View(events=healthy.events, facts=healthy.facts), ordinary=opposed.ordinary)
     return Observed(
         reading=reading,
         facts=facts,
-        view=View(events=reading.events, facts=facts, ordinary=ordinary),
+        view=view,
         baseline=contrast,
         hosts=(*reading.events.hosts, *(() if healthy is None else healthy.events.hosts)),
     )

@@ -7,9 +7,10 @@ from typing import NamedTuple
 
 from rca.baseline import Baseline
 from rca.compare.curves import compare_curves
-from rca.compare.interface import FactLike, Side
+from rca.compare.interface import Side
 from rca.compare.messages import compare_messages, said_by_both, severity_of
 from rca.compare.settings import compare_settings, setting_names
+from rca.facts.interface import Facts
 from rca.templates.mine import Mined, mined_together
 
 ALIKE = 0.3
@@ -36,7 +37,7 @@ class Opposed(NamedTuple):
     """Events of the run whose message the healthy run says as well."""
 
 
-def doubts(facts: Mapping[str, FactLike], cause: str, probability: float) -> tuple[str, ...]:
+def doubts(facts: Facts, cause: str, probability: float) -> tuple[str, ...]:
     """Return why a run is no healthy one, given its facts and what the rules make of it."""
     failed = facts.get("run.failed")
     if failed is not None and failed.value is True:

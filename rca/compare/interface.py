@@ -4,18 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Protocol
 
 from rca.events import EventTable
+from rca.facts.interface import Fact
 from rca.ingest.interface import Source
-
-
-class FactLike(Protocol):
-    """What a comparison needs of a fact."""
-
-    @property
-    def value(self) -> bool | int | float | str:
-        """The computed value."""
 
 
 @dataclass(frozen=True)
@@ -25,7 +17,7 @@ class Side:
     name: str
     path: str
     events: EventTable
-    facts: Mapping[str, FactLike]
+    facts: Mapping[str, Fact]
     logs: Sequence[Source] = ()
     """Sources that hold log text."""
     files: int = 0

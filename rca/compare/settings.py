@@ -146,8 +146,8 @@ def _same(here: _Said, there: _Said) -> bool:
 
 def _difference(group: str, name: str, here: _Said | None, there: _Said | None) -> Difference:
     ratio = None
-    if here is not None and there is not None and (here.number or 0) > 0 and (there.number or 0) > 0:
-        ratio = (here.number or 0) / (there.number or 1)
+    if here is not None and there is not None and here.number is not None and there.number is not None:
+        ratio = here.number / there.number if here.number >= 0 and there.number > 0 else None
     event = None if here is None else here.event
     return Difference.model_validate(
         {

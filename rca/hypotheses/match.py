@@ -56,8 +56,10 @@ class View:
 
     events: EventTable
     facts: Mapping[str, FactLike]
+    healthy: View | None = None
+    """A healthy run of the same job."""
     ordinary: frozenset[int] = frozenset()
-    """Events that a healthy run of the same job has as well."""
+    """Events whose message the healthy run says as well, about as often."""
 
     @cached_property
     def advice(self) -> frozenset[tuple[str, int | None]]:

@@ -150,7 +150,7 @@ class _Scorer:
     ) -> list[Found]:
         """`ordinary` is the share that is left of the weight of what a healthy run says as well."""
         weights = [
-            self._weight(rule, answer, taken) * (ordinary if self._ordinary(answer) else 1.0)
+            self._weight(rule, answer, taken) * (ordinary if self._ordinary(rule, answer) else 1.0)
             if answer.outcome == "met"
             else 0.0
             for rule, answer in answers
@@ -166,8 +166,12 @@ class _Scorer:
             for index, (rule, answer) in enumerate(answers)
         ]
 
-    def _ordinary(self, answer: Answer) -> bool:
-        return bool(answer.signatures) and self.view.ordinary.issuperset(answer.events)
+    def _ordinary(self, rule: EvidenceRule, answer: Answer) -> bool:
+        """Whether the sign is a message that the healthy run says too, with captures that meet the same condition."""
+        healthy = self.view.healthy
+        if healthy is None or not answer.signatures or not self.view.ordinary.issuperset(answer.events):
+            return False
+        return ask(rule, healthy).outcome == "met"
 
     def _weight(self, rule: EvidenceRule, answer: Answer, taken: frozenset[str]) -> float:
         if answer.signatures and answer.signatures <= taken:

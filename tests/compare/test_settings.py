@@ -25,6 +25,12 @@ def test_values_that_differ_are_listed_with_both_and_their_ratio() -> None:
     assert (compared.unchanged, compared.same) == (1, ("batch_size",))
 
 
+@pytest.mark.parametrize(("here", "there", "ratio"), [(0, 8, 0.0), (8, 0, None), (-1, 8, None), (4, 8, 0.5)])
+def test_a_ratio_needs_something_to_divide_by(here: int, there: int, ratio: float | None) -> None:
+    found = compare_settings(Made().config(num_workers=here).side(), Made().config(num_workers=there).side())
+    assert found.differences[0].ratio == ratio
+
+
 def test_numbers_are_compared_as_numbers_and_words_without_case() -> None:
     run, healthy = Made().config(lr_scheduler="Cosine", eps=1e-8), Made().config(lr_scheduler="cosine", eps=0.00000001)
     assert named(run, healthy) == {}

@@ -10,11 +10,17 @@ from rca.hypotheses.score import ORDINARY_FACTOR, Candidate, rank
 from rca.rules.schema import Cause
 
 
-def scored(rule: dict, names: list[str], ordinary: set[int], *, name: str = "a.b", **more) -> Candidate:
+def run(names: list[str], value: int) -> EventTable:
     builder = EventBuilder("a.log")
     for number, signature in enumerate(names, start=1):
-        builder.add(kind="log", name=signature, line=number)
-    view = View(EventTable.from_parts([builder.build()]), {}, ordinary=frozenset(ordinary))
+        builder.add(kind="log", name=signature, line=number, attrs={"value": value})
+    return EventTable.from_parts([builder.build()])
+
+
+def scored(rule: dict, names: list[str], ordinary: set[int], *, name: str = "a.b", there: int = 1, **more) -> Candidate:
+    """The score of a cause when the healthy run says the same with the capture `there` (here it is 1)."""
+    healthy = View(run(names, there), {})
+    view = View(run(names, 1), {}, healthy=healthy, ordinary=frozenset(ordinary))
     texts = {"title": name, "sentence": name, "summary": name, "prior": 0.01}
     rules = {"evidence": [{"id": "e", "says": "seen", **rule}], **more}
     return rank([Cause.model_validate({"id": name, **texts, **rules})], view).candidates[0]
@@ -25,6 +31,13 @@ def test_a_message_of_both_runs_keeps_a_small_share_of_its_weight() -> None:
     before, after = scored(rule, ["x.y"], set()), scored(rule, ["x.y"], {0})
     assert before.score - after.score == pytest.approx(4 * (1 - ORDINARY_FACTOR))
     assert after.found[0].weight == pytest.approx(4 * ORDINARY_FACTOR)
+
+
+def test_a_message_with_another_value_keeps_its_weight() -> None:
+    rule = {"signature": "x.y", "where": {"value": "<= 1"}, "weight": 4}
+    before = scored(rule, ["x.y"], set()).score
+    assert scored(rule, ["x.y"], {0}, there=9).score == before
+    assert scored(rule, ["x.y"], {0}, there=0).score < before
 
 
 def test_it_keeps_its_weight_when_some_of_it_is_new() -> None:
