@@ -151,6 +151,33 @@ def test(prefix: str, rules: Sequence[Path], disable: Sequence[str], as_json: bo
 
 
 @rules.command()
+@click.argument("prefix", default="")
+@RULES
+@_JSON
+def mutate(prefix: str, rules: Sequence[Path], as_json: bool) -> None:
+    """List the rules of causes whose id starts with PREFIX that can be taken away without a case that fails.
+
+    A rule that no case misses is not tested: give a case that `shows` it, or remove it.
+    """
+    from rca.mutation import observed_cases, unheld_exchanges, unheld_rules
+    from rca.rules.load import load
+    from rca.rules.testing import chosen
+
+    knowledge = load(rules)
+    cases = observed_cases(knowledge)
+    found = []
+    for cause in chosen(knowledge, prefix, rules):
+        for unheld in (*unheld_rules(cause, knowledge, cases), *unheld_exchanges(cause, knowledge, cases)):
+            found.append(unheld)
+            if not as_json:
+                click.echo(f"{unheld.cause}: {unheld.what}")
+    if as_json:
+        click.echo(json.dumps([asdict(unheld) for unheld in found], indent=2))
+    else:
+        click.echo(f"{len(found)} changes that none of {len(cases)} cases notices")
+
+
+@rules.command()
 @click.argument("kind", type=click.Choice(("signatures", "cause", "cases", "experiment", "taxonomy")), default="cause")
 @click.option("--write", type=click.Path(path_type=Path), metavar="DIR",
               help="Write all of them to DIR/schemas, where the first line of rule files looks for them.")  # fmt: skip
