@@ -103,3 +103,10 @@ def test_ranks() -> None:
 def test_errors_are_counted() -> None:
     run = Run().log("a.b").log("c.d", role="benign", severity="info").raised("ValueError", "x")
     assert run.values()["run.error_count"] == 2
+
+
+def test_an_end_that_nothing_tells_of_is_unknown() -> None:
+    assert Run().curves({"loss": decay(100)}).values()["run.end_unknown"] is True
+    assert Run().config(max_steps=5000).curves({"loss": decay(90)}).values()["run.end_unknown"] is False
+    assert "run.end_unknown" not in Run().curves({"loss": decay(100)}).exited(0).values()
+    assert "run.end_unknown" not in Run().curves({"loss": decay(100)}).raised("ValueError", "x").values()
