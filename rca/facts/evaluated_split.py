@@ -24,6 +24,11 @@ _AUGMENTATION = re.compile(
 )
 """Random training transforms of torchvision, timm, DETR, albumentations, mmcv and torchaudio. DETR calls its plain
 resize `RandomResize` also where it has one size to choose from."""
+_HELD_OUT_TRANSFORMS = re.compile(
+    r"(?<![a-z])(?:val(?:id(?:ation)?)?|test|eval)(?:[_./]\w{1,30}){0,3}?[_./]?(?:transforms?|pipeline|augment\w*|augs?)(?![a-z])",
+    re.I,
+)
+_WORD = re.compile(r"[A-Za-z]\w{2,60}")
 _SPLIT_KEYS = ("eval_split", "split", "data_split", "dataset_split", "subset", "eval_subset", "gen_subset", "eval_on")
 _SCORES = (
     "eval_map",
@@ -52,12 +57,24 @@ def augmented(events: EventTable) -> Iterator[Fact]:
         random = [str(name) for name in names if _AUGMENTATION.match(str(name))] if isinstance(names, list) else []
         if _evaluates(events, event):
             told.append((event, random))
+    told += _configured(events)
     found = next(((event, random) for event, random in told if random), None)
     if not told:
         return
     event, random = found or (told[0][0], [])
     says = f"The data set that is evaluated goes through {', '.join(random[:4])}." if random else "No random transform."
     yield from emit("eval.augmented", bool(random), says, events=[event.event_id])
+
+
+def _configured(events: EventTable) -> list[tuple[Event, list[str]]]:
+    """Return settings of the transforms of a held-out split, with the random ones among them."""
+    found: list[tuple[Event, list[str]]] = []
+    for setting in events.of_kind("config"):
+        key = str(setting.attr("key") or setting.name)
+        if _HELD_OUT_TRANSFORMS.search(key[:200]):
+            words = _WORD.findall(f"{key} {setting.text}"[:2000])
+            found.append((setting, [word for word in words if _AUGMENTATION.match(word)]))
+    return found
 
 
 def _evaluates(events: EventTable, event: Event) -> bool:

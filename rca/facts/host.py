@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from rca.events import Event, EventTable
 from rca.facts.emit import emit, percent
+from rca.facts.first_failure import chronology, finish_lines
 from rca.facts.interface import Fact, FactFunction
 
 CATALOGUE: Mapping[str, str] = {
@@ -29,10 +30,13 @@ CATALOGUE: Mapping[str, str] = {
     "env.busy_processes": "processes that keep a processor core at 90 % or more",
     "gpu.memory_used_share": "share of the fullest device's memory in use",
     "gpu.used_before_start_share": "share of the fullest device's memory in use before the job started",
+    "gpu.idle_beside_job": "the devices hold no compute process and next to nothing while the job trains",
     "gpu.foreign_processes": "compute processes on the devices that belong to somebody else",
 }
 _BAD_STATES = ("FAILED", "CANCELLED", "TIMEOUT", "NODE_FAIL", "PREEMPTED", "OUT_OF_ME", "BOOT_FAIL", "DEADLINE")
 _BUSY_PERCENT = 90.0
+_IDLE_MEMORY, _IDLE_PERCENT = 0.1, 10
+"""A desktop takes some hundred MiB and a few per cent of a device."""
 _MUCH = 0.1
 """Share of a device that a job does not hold before it has said anything."""
 _FILLED = 0.05
@@ -226,4 +230,19 @@ def _ids(events: Sequence[Event]) -> list[int]:
     return [event.event_id for event in events]
 
 
-FACTS: tuple[FactFunction, ...] = (file_systems, containers, scheduler, host, device_memory)
+def idle_devices(events: EventTable) -> Iterator[Fact]:
+    """Do the devices stand idle while the job trains? Only told of a job that neither failed nor finished."""
+    devices = [event for event in events.named("system.gpu") if event.attr("memory_total_bytes")]
+    if not devices or chronology(events).first is not None or finish_lines(events):
+        return
+    if not any(series.step is not None for series in events.all_metrics("loss")):
+        return
+    working = [event for event in events.named("system.gpu_process") if event.attr("type") != "G"]
+    quiet = all(
+        _used_share(event) < _IDLE_MEMORY and (event.attr("utilization") or 0) < _IDLE_PERCENT for event in devices
+    )
+    says = f"{len(devices)} devices show no process of the job and next to no memory in use while it trains."
+    yield from emit("gpu.idle_beside_job", quiet and not working, says, events=_ids(devices))
+
+
+FACTS: tuple[FactFunction, ...] = (idle_devices, file_systems, containers, scheduler, host, device_memory)

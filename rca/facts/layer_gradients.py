@@ -24,6 +24,8 @@ _FEWEST = 3
 _NORM = re.compile(
     r"^(?:grad(?:ient)?s?(?:[._/]?norms?)?|gnorm|norm)[._/](?P<layer>.+)$|^(?P<named>.+)[._/]grad(?:_norm)?$"
 )
+_SMALL = re.compile(r"bias|norm|\bln|gamma|beta|embed", re.I)
+"""Vectors and embeddings have norms of another size than the matrices beside them."""
 _PLACE = re.compile(r"\d+")
 _ORDERED = 0.7
 """Rank correlation of depth and norm from which the norm falls towards the input."""
@@ -40,6 +42,8 @@ def layers(events: EventTable) -> Iterator[Fact]:
             good = series.value[np.isfinite(series.value) & (series.value >= 0)]
             if len(good):
                 medians[match["layer"] or match["named"]] = (float(np.median(good)), int(series.event_id[-1]))
+    for name, values in _described(events).items():
+        medians.setdefault(name, (float(np.median([value for value, _event in values])), values[-1][1]))
     if len(medians) < _FEWEST:
         return
     low, high = min(medians.values()), max(medians.values())
@@ -51,6 +55,16 @@ def layers(events: EventTable) -> Iterator[Fact]:
     yield from emit("grad_norm.layers", len(medians), says, events=shown)
     yield from emit("grad_norm.layer_ratio", ratio, says, events=shown)
     yield from emit("grad_norm.layers_vanish", 0 < ratio < VANISHED and _falls(medians), says, events=shown)
+
+
+def _described(events: EventTable) -> dict[str, list[tuple[float, int]]]:
+    """Return the norms of parameters that tables and logs describe one by one, biases and norms left out."""
+    found: dict[str, list[tuple[float, int]]] = {}
+    for event in events.named("model.parameter", kind="artifact"):
+        value, name = event.attr("grad_norm"), str(event.attr("name"))
+        if isinstance(value, (int, float)) and np.isfinite(value) and value >= 0 and not _SMALL.search(name):
+            found.setdefault(name, []).append((float(value), event.event_id))
+    return found
 
 
 def _falls(medians: Mapping[str, tuple[float, int]]) -> bool:

@@ -117,7 +117,7 @@ def _beside(left: Curve, right: Curve) -> bool:
         return True
     first, second = left.value[here], right.value[there]
     both = np.isfinite(first) & np.isfinite(second)
-    if not both.any():
+    if (np.isfinite(first) != np.isfinite(second)).any() or not both.any():
         return bool((np.isfinite(first) != np.isfinite(second)).any())
     return bool(np.median(np.abs(first[both] - second[both])) > _SAME * max(np.median(np.abs(second[both])), 1e-9))
 

@@ -13,7 +13,7 @@ MOST = 4096
 
 NUMBER = r"[-+]?(?:\d[\d,]*\.?\d*(?:[eE][-+]?\d+)?|\.\d+(?:[eE][-+]?\d+)?|[nN][aA][nN]|[iI]nf(?:inity)?(?!o))"
 _FIRST_WORD = (
-    r"(?:(?:train(?:ing)?|val(?:id(?:ation)?)?|test|eval|dev|lm|avg|average|mean|total|grad(?:ient)?|loss|learning|max|"
+    r"(?:(?:train(?:ing)?|val\.?|valid\.?|validation|test|eval|dev|lm|avg|average|mean|total|grad(?:ient)?|loss|learning|max|"
     r"global|running|current|iter(?:ation)?|step|data|batch|elapsed|peak|gpu|cuda|num|prompt|generation|gen)[ -])"
 )
 _PAIR = re.compile(
@@ -167,6 +167,7 @@ def slots(message: str) -> list[Slot]:
     text = message[:MOST]
     found: list[Slot] = []
     taken: set[int] = set()
+    printed: dict[int, str] = {}
     for item in _PAIR.finditer(text):
         key, separator, opened, raw, unit = item.group("key", "sep", "open", "value", "unit")
         start, end = item.span("value")
@@ -181,6 +182,7 @@ def slots(message: str) -> list[Slot]:
                 continue
             taken.add(start)
         found.append(Slot(start, end, _reading(name, key.lower(), unit.strip().lower())))
+        printed[start] = key.lower()
     # `loss 3.5 it/s 1.3`: the number belongs to the name in front of it when a number follows the unit.
     found.extend(
         Slot(*item.span("value"), rate(item["unit"]))
@@ -191,7 +193,24 @@ def slots(message: str) -> list[Slot]:
     bare = _BARE_MS.search(text)
     if bare:
         found.append(Slot(*bare.span("value"), Reading("step_time", "s", 1e-3, known=True)))
-    return found
+    return _told_apart(found, printed)
+
+
+def _told_apart(found: list[Slot], printed: dict[int, str]) -> list[Slot]:
+    """Give a common name to one metric of the line only: to the one printed so, else to the first.
+
+    `lm_loss: 3.5 d_loss: nan loss: nan` holds three losses, and the loss is the last of them.
+    """
+    owner: dict[str, int] = {}
+    for slot in found:
+        owner.setdefault(slot.reading.name, slot.start)
+    owner.update({slot.reading.name: slot.start for slot in found if printed.get(slot.start) == slot.reading.name})
+    return [
+        slot
+        if owner[slot.reading.name] == slot.start or slot.start not in printed
+        else slot._replace(reading=slot.reading._replace(name=printed[slot.start].replace(" ", "_")))
+        for slot in found
+    ]
 
 
 def pairs(message: str) -> list[Pair]:

@@ -325,3 +325,10 @@ def test_the_same_behind_a_rank_tag(read: Callable, text: str) -> None:
         assert [value for _, value in there] == pytest.approx([value for _, value in here], nan_ok=True)
     if "ank 0]" not in text and "rank0]" not in text:
         assert {row["rank"] for row in tagged.table.table.to_pylist() if row["kind"] == "metric"} <= {3}
+
+
+def test_of_several_losses_in_a_line_the_one_called_loss_is_the_loss(read: Callable) -> None:
+    text = "".join(f"| Iter: {n} | lm_loss: 3.{n} | d_loss: nan | loss: 9.{n} | lr: 1.0e-6\n" for n in range(1, 6))
+    table = read("train.log", text).table
+    assert list(table.metric("loss").value) == [9.1, 9.2, 9.3, 9.4, 9.5]
+    assert list(table.metric("lm_loss").value) == [3.1, 3.2, 3.3, 3.4, 3.5]
