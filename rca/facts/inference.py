@@ -92,7 +92,8 @@ def _growth(item: Requests) -> float | None:
     low, high = np.percentile(lengths, [10, 90])
     if low <= 0 or high / low < _SPREAD:
         return None
-    slope, intercept, *_ = theilslopes(times, lengths)
+    with np.errstate(invalid="ignore"):  # the confidence interval, which is not used, has none for equal lengths
+        slope, intercept, *_ = theilslopes(times, lengths)
     start = intercept + slope * low
     return float((intercept + slope * high) / start) if start > 0 else None
 
