@@ -25,6 +25,18 @@ def test_random_transforms_in_an_evaluation(reported: Reported, log: str, expect
     assert reported({"run.log": f"{log}start\n"}).get("eval.augmented") is expected
 
 
+@pytest.mark.parametrize(
+    ("config", "expected"),
+    [
+        ("val_transforms:\n  - RandomErasing: {p: 0.3}\n  - ToTensor: {}\n", True),
+        ("data:\n  test:\n    pipeline:\n      - type: HorizontalFlip\n", True),
+        ("val_transforms:\n  - Resize: {size: 256}\ntrain_transforms:\n  - RandomErasing: {p: 0.3}\n", False),
+    ],
+)
+def test_random_transforms_in_the_settings(reported: Reported, config: str, expected: bool) -> None:
+    assert reported({"config.yaml": config}).get("eval.augmented") is expected
+
+
 @pytest.mark.parametrize(("train", "held", "worse"), [(0.12, 0.5, True), (0.5, 0.45, False)])
 def test_training_data_held_against_held_out_data(reported: Reported, train: float, held: float, worse: bool) -> None:
     found = reported({"eval_train.log": COCO.format(train), "eval_val.log": COCO.format(held)})

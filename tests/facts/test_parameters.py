@@ -46,6 +46,12 @@ def test_gradients_that_die(reported: Reported) -> None:
     assert found["parameters.gradients_zero_share"] == 0.0
 
 
+def test_norms_that_shrink_towards_the_input(reported: Reported) -> None:
+    lines = "".join(f"blocks.{k}.fc.weight grad_norm {10.0 ** (k - 10):.1e}\n" for k in range(10))
+    found = reported({"train.log": f"step 1 loss 2.3\n{lines}step 2 loss 2.3\n{lines}"})
+    assert found["grad_norm.layers_vanish"] is True
+
+
 def test_the_scale_of_the_first_weights(reported: Reported) -> None:
     log = (
         "init weights: trunc_normal_ std=0.02\n"

@@ -38,6 +38,11 @@ def test_the_setting_that_separates_two_runs(bad: np.ndarray, outcome: str) -> N
     assert found["runs.worse_over_better"] == pytest.approx(0.999 / 0.95)
 
 
+def test_runs_with_one_seed_that_part_where_one_breaks() -> None:
+    found = beside(with_nan(), decay(200, seed=3), settings=({"compile": True}, {"compile": False})).values()
+    assert found["runs.outcome"] == "non_finite"
+
+
 def test_runs_that_went_alike_are_not_compared() -> None:
     found = beside(decay(200, seed=3), decay(200, seed=5), settings=({"wd": 0.1}, {"wd": 0.2})).values()
     assert found["runs.count"] == 2

@@ -11,6 +11,7 @@ from rca.ingest.blocks.interconnect import IbstatParser
 from rca.ingest.blocks.kubernetes import PodDescriptionParser, PodEventsParser
 from rca.ingest.blocks.listed_settings import PackageLinesParser, VariablesParser
 from rca.ingest.blocks.memory_summary import MemorySummaryParser
+from rca.ingest.blocks.metric_tables import MetricTableParser
 from rca.ingest.blocks.nvidia_smi import NvidiaSmiParser
 from rca.ingest.blocks.nvidia_smi_query import NvidiaSmiQueryParser
 from rca.ingest.blocks.parameter_lines import ParameterLinesParser
@@ -47,6 +48,7 @@ TABLES: tuple[BlockParser, ...] = (
     LlamaTimingsParser(),
     RequestLineParser(),
     ClassificationReportParser(),
+    MetricTableParser(),
     ScoreTableParser(),
     ScoreListingParser(),
     ParameterLinesParser(),

@@ -43,7 +43,9 @@ _LOSS_SCALE = re.compile(
     r"|[Rr]educ\w+ (?:dynamic )?loss scale (?:from [\d.e+-]{1,20} )?to (?P<to>[\d.e+-]{1,20})"
 )
 _ALONE = re.compile(
-    r"\W{0,8}(?:(?:train(?:ing)?|val(?:id(?:ation)?)?|eval|test|avg|mean|epoch)[ _/-])?(?:loss|ppl|perplexity)\b", re.I
+    r"\W{0,8}(?:(?:train(?:ing)?|val(?:id(?:ation)?)?\.?|eval|test|avg|mean|epoch)[ _/-])?"
+    r"(?:loss|ppl|perplexity)\b",
+    re.I,
 )
 _REPR = re.compile(r"(?:^|[\s=:])[A-Za-z_][\w.]{0,60}\([A-Za-z_]\w{0,60}=")
 """A printed object or call (`Namespace(lr=0.1`): settings, not measurements."""

@@ -51,6 +51,12 @@ SHAPES: list[tuple[str, str, Mapping[str, Sequence[Point]]]] = [
         },
     ),
     (
+        "losses of an epoch on lines of their own, with a dot behind the short word",
+        "Epoch: 01 | Time: 0m 31s\n\tTrain Loss: 5.052 | Train PPL: 156.386\n\t Val. Loss: 4.921 |  Val. PPL: 137.1\n"
+        "Epoch: 02 | Time: 0m 31s\n\tTrain Loss: 4.052 | Train PPL: 57.5\n\t Val. Loss: 4.521 |  Val. PPL: 91.9\n",
+        {"loss": [(None, 5.052), (None, 4.052)], "eval_loss": [(None, 4.921), (None, 4.521)]},
+    ),
+    (
         "a bar about the data of a split counts no steps",
         "train: Scanning /data/labels/train.cache... 4118 images, 3 corrupt: 100%|###| 4187/4187 [00:00<?, ?it/s]\n"
         "Tokenizing train dataset:  50%|#####     | 20000/40000 [00:10<00:10, 2000.0it/s]\n"
