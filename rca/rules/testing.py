@@ -77,6 +77,10 @@ class NamedCase:
                 raise KnowledgeError(
                     f"the case `run: {self.case.run}` names no folder beside this file", file=self.file
                 )
+            if self.case.baseline is not None:
+                raise KnowledgeError(
+                    "`baseline:` goes with a case that is written out, not with `run:`", file=self.file
+                )
             yield run
             return
         with tempfile.TemporaryDirectory(prefix="rca-case-") as folder:

@@ -64,6 +64,7 @@ def test_a_case_that_fires_names_no_rival(tmp_path: Path) -> None:
         ("{log: {../a.log: x}}", "the file name '../a.log' under `log` leaves the run directory"),
         ("{name: odd, series: {loss: wanders}}", "the case 'odd': loss: 'wanders' is not a curve; write `constant X`"),
         ("{run: nowhere}", "`run: nowhere` names no folder beside this file"),
+        ("{run: ., baseline: {log: a}}", "`baseline:` goes with a case that is written out, not with `run:`"),
         ("{lgo: x}", "unknown key 'lgo'; did you mean 'log'?"),
     ],
 )
