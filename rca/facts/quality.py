@@ -12,7 +12,8 @@ from rca.events import Event, EventTable
 from rca.facts import score_columns
 from rca.facts.emit import emit, number, percent
 from rca.facts.interface import Fact, FactFunction
-from rca.facts.score_columns import column_pairs
+from rca.facts.score_columns import column_pairs, setting_pairs
+from rca.facts.variant_scores import variant_pairs
 
 CATALOGUE: Mapping[str, str] = {
     "quality.lost_share": "share of the original's score that the compared model lost (negative: it is better)",
@@ -61,7 +62,7 @@ class _Pair(NamedTuple):
 
 def scores(events: EventTable) -> Iterator[Fact]:
     """How much worse is the exported, quantised or served model than the original?"""
-    pairs = [*_lines(events), *_tables(events), *_columns(events), *_reports(events)]
+    pairs = [*_lines(events), *_tables(events), *_columns(events), *_reports(events), *_variants(events)]
     told = [(lost, pair) for pair in pairs if (lost := pair.lost) is not None]
     if not told:
         return
@@ -82,6 +83,11 @@ def _lines(events: EventTable) -> Iterator[_Pair]:
                 kind = _kind(str(event.attr("what") or ""))
                 metric = str(event.attr("metric") or "score")
                 yield _Pair(metric, float(reference), float(candidate), kind, (event.event_id,))
+
+
+def _variants(events: EventTable) -> Iterator[_Pair]:
+    for pair in variant_pairs(events):
+        yield _Pair(pair.metric, pair.reference, pair.candidate, "quantised", pair.events)
 
 
 def _kind(words: str) -> str:
@@ -121,6 +127,13 @@ def _columns(events: EventTable) -> Iterator[_Pair]:
         reference, candidate = float(pair.reference[worst]), float(pair.candidate[worst])
         kind = _kind(pair.candidate_word)
         yield _Pair(pair.metric, reference, candidate, kind, (int(pair.event_id[worst]),))
+
+
+def _documents(events: EventTable) -> Iterator[_Pair]:
+    """Compare scores that JSON files give for two versions."""
+    for metric, word, base, event in setting_pairs(events):
+        if base.value is not None and event.value is not None:
+            yield _Pair(metric, base.value, event.value, _kind(word), (event.event_id, base.event_id))
 
 
 def _reports(events: EventTable) -> Iterator[_Pair]:

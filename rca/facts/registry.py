@@ -52,6 +52,7 @@ from rca.facts import (
     run,
     samples,
     score_history,
+    scripts,
     serving,
     sibling_runs,
     silence,
@@ -117,6 +118,7 @@ MODULES = (
     profiler_table,
     step_parts,
     quality,
+    scripts,
     baseline,
 )
 

@@ -9,7 +9,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from rca.events import EventTable, MetricSeries
+from rca.events import Event, EventTable, MetricSeries
 
 _REFERENCE = re.compile(
     r"eager|(?:py)?torch|hf|(?:bf|fp|f)(?:16|32)|b?float(?:16|32)|offline|train(?:ing)?|orig(?:inal)?|ref(?:erence)?|base(?:line)?|"
@@ -23,6 +23,10 @@ _DIFFERENCE = re.compile(
     r"(?:^|[_./ -])(?:abs_?)?(?:logit_?|prob_?|output_?|max_?)?(?:diff(?:erence)?|abs_?err(?:or)?|deviation)$"
 )
 _WORDS = re.compile(r"[_./\s-]+")
+_NAMED = re.compile(
+    r"(?:^|[_@,])(?:acc(?:uracy)?|f1|m?ap|m?iou|auc|auroc|bleu|chrf|rouge\w*|recall|precision|top_?-?\d|score|exact_match|em|"
+    r"pass|ndcg|mrr|wer|cer|ppl|perplexity|psnr|ssim|dice)(?:$|[_@,])"
+)
 FEWEST_ROWS = 3
 
 
@@ -70,3 +74,28 @@ def differences(events: EventTable) -> Iterator[tuple[npt.NDArray[np.float64], n
                 good = np.isfinite(series.value)
                 if good.sum() >= FEWEST_ROWS:
                     yield np.abs(series.value[good]), series.event_id[good]
+
+
+def setting_pairs(events: EventTable) -> Iterator[tuple[str, str, Event, Event]]:
+    """Yield (metric, word of the candidate, original, candidate) of scores that JSON files give for two versions.
+
+    The versions may be parts of one document (`offline.accuracy`, `served.accuracy`) or two files that are named alike
+    (`results_fp16.json`, `results_int4.json`).
+    """
+    known: dict[str, Event] = {}
+    others: list[tuple[str, str, Event]] = []
+    for event in events.of_kind("config"):
+        key = str(event.attr("key", event.name)).lower()
+        if event.value is None or not _NAMED.search(key.rsplit(".", 1)[-1]) or not 0 <= event.value <= 100:
+            continue
+        words = _WORDS.split(f"{event.source.lower().removesuffix('.json')}.{key}")
+        kinds = [word for word in words if _REFERENCE.fullmatch(word) or _CANDIDATE.fullmatch(word)]
+        if len(kinds) == 1:
+            rest = " ".join(word for word in words if word != kinds[0])
+            if _REFERENCE.fullmatch(kinds[0]):
+                known.setdefault(rest, event)
+            else:
+                others.append((rest, kinds[0], event))
+    for rest, word, event in others:
+        if rest in known:
+            yield str(event.attr("key", event.name)).rsplit(".", 1)[-1], word, known[rest], event

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import itertools
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -100,13 +101,19 @@ def _falls(name: str, series: MetricSeries, events: EventTable) -> list[_Drop]:
 
 
 def _groups(rows: list[tuple[float, Event]]) -> Iterator[list[tuple[float, Event]]]:
-    """Yield all rows as one history, else one history for each model or data set that the labels name."""
+    """Yield one history for each model or data set that the labels name in turn; a label that changes once does not."""
     keys = {key for _value, event in rows for key in (event.attrs or {}) if not _VERSION.search(key)}
+    interleaved = sorted(key for key in keys if _alternates([(event.attrs or {}).get(key) for _value, event in rows]))
     split: dict[str, list[tuple[float, Event]]] = {}
     for value, event in rows:
-        label = " ".join(f"{key}={(event.attrs or {}).get(key)}" for key in sorted(keys))
+        label = " ".join(f"{key}={(event.attrs or {}).get(key)}" for key in interleaved)
         split.setdefault(label, []).append((value, event))
     yield from split.values()
+
+
+def _alternates(labels: Sequence[Any]) -> bool:
+    changes = sum(one != other for one, other in itertools.pairwise(labels))
+    return changes >= len(set(labels))
 
 
 def _fall(name: str, rows: list[tuple[float, Event]]) -> _Drop | None:

@@ -31,6 +31,8 @@ _TURN = re2.compile(
     r"(?:^|\n| |[.!?])(?:user|assistant|USER:|ASSISTANT:)\n"
 )
 """Markers that chat templates put between turns; a text that holds one went on behind its end."""
+_FEWEST_PROMPTS = 4
+_HEADER_CHARS = (4, 40)
 _NGRAM = 4
 _CHARS = 20_000
 
@@ -43,6 +45,18 @@ def repetition(text: str) -> float:
     return 1 - len(set(grams)) / len(grams) if len(grams) >= _NGRAM else 0.0
 
 
+def _prompt_header(columns: Mapping[str, Sequence[Any] | pa.ChunkedArray]) -> str | None:
+    """Return the line that opens every prompt (`### user:`): in an answer it opens a turn that is not the model's."""
+    prompts = next(
+        (columns[name] for name in ("prompt", "input", "inputs", "formatted_prompt") if name in columns), None
+    )
+    listed = prompts.to_pylist() if isinstance(prompts, pa.ChunkedArray) else (prompts or [])
+    texts = [text for text in listed if isinstance(text, str)]
+    first = {text.split("\n", 1)[0].strip() for text in texts if "\n" in text}
+    header = first.pop() if len(first) == 1 and len(texts) >= _FEWEST_PROMPTS else ""
+    return header if _HEADER_CHARS[0] <= len(header) <= _HEADER_CHARS[1] else None
+
+
 def generation_columns(columns: Mapping[str, Sequence[Any] | pa.ChunkedArray]) -> dict[str, list[float | None]]:
     """Return columns computed from texts and token lists, named after what they measure."""
     found: dict[str, list[float | None]] = {}
@@ -50,7 +64,9 @@ def generation_columns(columns: Mapping[str, Sequence[Any] | pa.ChunkedArray]) -
     plain = {raw: _plain(raw) for raw in columns}
     answers = bool((_FINISH_COLUMNS | _COUNT_COLUMNS) & set(plain.values()))
     outputs = _OUTPUT_COLUMNS | (_ANSWER_COLUMNS if answers else frozenset())
-    found |= _foreign_markers({name: columns[raw] for raw, name in plain.items()}, outputs)
+    named = {name: columns[raw] for raw, name in plain.items()}
+    header = _prompt_header(named)
+    found |= _foreign_markers(named, outputs)
     counts = next((items for raw, items in columns.items() if plain[raw] in _REPEAT_COLUMNS), None)
     repeats = counts.to_pylist() if isinstance(counts, pa.ChunkedArray) else counts
     for raw, items in columns.items():
@@ -66,7 +82,10 @@ def generation_columns(columns: Mapping[str, Sequence[Any] | pa.ChunkedArray]) -
             texts = [item if isinstance(item, str) else None for item in listed]
             found["output_repetition"] = [None if text is None else repetition(text) for text in texts]
             found["output_turn_markers"] = [
-                None if text is None else float(len(_TURN.findall(text[:_CHARS]))) for text in texts
+                None
+                if text is None
+                else float(len(_TURN.findall(text[:_CHARS])) + (text.count(header) if header else 0))
+                for text in texts
             ]
             found["output_chars"] = [None if text is None else float(len(text)) for text in texts]
         elif _TOKEN_TIMES.search(name) and any(isinstance(item, list) for item in listed):

@@ -13,6 +13,7 @@ from rca.ingest.cells import size_in_bytes
 from rca.ingest.config_rows import add_settings
 from rca.ingest.containers import add_container
 from rca.ingest.interface import IngestContext, Ingested, Source
+from rca.ingest.script_calls import add_calls
 from rca.ingest.structured import MAX_SETTINGS_FILE, decode, plain_name, read_whole
 
 _SHELL = (".sh", ".bash", ".sbatch", ".slurm", ".pbs", ".env", ".envrc", "dockerfile", "makefile")
@@ -46,6 +47,7 @@ class ScriptIngestor:
         out = EventBuilder(source.path)
         if plain_name(source.path).endswith(".py"):
             _add_assignments(out, lines)
+            add_calls(out, "\n".join(lines))
         else:
             _add_shell(out, lines)
         if not len(out):

@@ -61,3 +61,30 @@ def test_columns_of_differences(facts_of: Any) -> None:
 def test_the_use_of_a_cache_is_no_score(facts_of: Any) -> None:
     rows = "".join(f"2025-03-{day:02d},{0.9 if day < 6 else 0.2}\n" for day in range(1, 12))
     assert "quality.drop" not in facts_of({"history.csv": "date,kv_cache_usage\n" + rows})
+
+
+@pytest.mark.parametrize(
+    "files",
+    [
+        {"eval.json": {"offline": {"accuracy": 0.8, "n": 500}, "served": {"accuracy": 0.2, "n": 500}}},
+        {
+            "results_bf16.json": {"results": {"arc": {"acc": 0.8}}},
+            "results_int4.json": {"results": {"arc": {"acc": 0.2}}},
+        },
+    ],
+)
+def test_scores_in_documents(facts_of: Any, files: dict[str, Any]) -> None:
+    assert facts_of(files)["quality.lost_share"] == pytest.approx(0.75)
+
+
+def test_settings_are_no_scores(facts_of: Any) -> None:
+    assert "quality.lost_share" not in facts_of(
+        {"config.json": {"train": {"batch_size": 32}, "serve": {"batch_size": 1}}}
+    )
+
+
+def test_a_label_that_changes_once_belongs_to_the_history(facts_of: Any) -> None:
+    rows = "".join(f"2025-0{n}-01,{'bf16' if n < 5 else '3bit'},{6.1 if n < 5 else 31.0}\n" for n in range(1, 8))
+    found = facts_of({"history.csv": "date,format,ppl\n" + rows})
+    assert found["quality.drop"] > 0.7
+    assert found["quality.drop_with"] == "format went from bf16 to 3bit"

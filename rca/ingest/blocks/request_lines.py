@@ -35,6 +35,8 @@ _NAMED = re2.compile(r"\bmodel[=:]\s?[\"']?([\w./-]{1,60})")
 _FIRST_PAIR = re2.compile(r"[A-Za-z][\w./]*[=:]\s?[\"'\d]")
 _BLOCKS = re2.compile(r"(?i)\b(?:ms|s|time|latency)(?:/| per |_per_)tok(?:en)?\b[^\[\]]{0,40}\[([0-9., ]{5,400})\]")
 """Times per token of one block of a generation after the other."""
+_OTHER_LENGTH = re2.compile(r"(?:prompt|input|context|history|sent).*tok|tok.*(?:prompt|input|context|history|sent)")
+"""Further counts of the input, such as what a client sent; they keep their own names."""
 _FINISH = re2.compile(r"\bfinish(?:ed)?(?:_reason)?[=:]\s?[\"']?([a-z_]{2,16})")
 _DURATION = re2.compile(rf"(?:^|\s){_NUMBER}\s?(ms|s)\b")
 _FEWEST_BLOCKS = 3
@@ -94,6 +96,8 @@ def _figures(text: str) -> dict[str, float]:
             found.setdefault("prompt_tokens", value)
         elif name in _OUTPUT_KEYS:
             found.setdefault("new_tokens", value)
+        elif _OTHER_LENGTH.search(name) and not unit:
+            found.setdefault(name, value)
         elif name in _BARE and not unit and value > 0:
             bare.setdefault(name, value)
         elif (name in _LATENCY_KEYS or name in _FIRST_KEYS) and unit in {"s", "ms", ""}:
