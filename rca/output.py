@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from rca.diagnosis import Diagnosis
     from rca.events import EventTable
 
-_OUR_MARKS = (b'name="generator" content="rca', b'"rca_version"', b"<!-- rca report -->", b"rca explain ")
+_OUR_MARKS = (b'name="generator" content="rca', b'"rca_version"', b"<!-- rca report -->", b" by rca ")
 _HEAD = 16_384
 
 

@@ -185,3 +185,13 @@ def test_a_baseline_that_is_not_there_is_a_usage_error(tmp_path) -> None:
     done = rca("analyze", SAMPLES / "healthy" / "run", "--json", "--baseline", tmp_path / "absent")
     assert (done.returncode, done.stdout) == (2, "")
     assert "the baseline cannot be used" in done.stderr
+
+
+@pytest.mark.parametrize("form", ["html", "json", "md", "text"])
+def test_every_format_replaces_its_own_report(tmp_path: Path, form: str) -> None:
+    run = tmp_path / "run"
+    run.mkdir()
+    (run / "train.log").write_text("step 1 loss 2.0\nstep 2 loss 1.9\n", encoding="utf-8")
+    for _ in range(2):
+        done = rca("analyze", run, "--experiments", "none", "-f", form, "-o", tmp_path / "out")
+        assert done.returncode == 0, done.stderr

@@ -161,7 +161,7 @@ class TextReport:
             heading = say("text.nearest" if verdict.status == "unknown" else "text.others")
             listed = f"{heading}: {names}" + (f", {say('text.less_likely', count=more)}" if more else "")
             yield from textwrap.wrap(listed, self.width, subsequent_indent="  ", break_on_hyphens=False)
-        closing = reading_summary(diagnosis)
+        closing = f"{reading_summary(diagnosis)} by rca {diagnosis.rca_version}"
         if diagnosis.warnings:
             closing += f", {count(len(diagnosis.warnings), 'warning')}"
         explain = say("text.more", cause=plan.lead.hypothesis.cause) if plan.lead else ""
