@@ -62,7 +62,14 @@ class _Pair(NamedTuple):
 
 def scores(events: EventTable) -> Iterator[Fact]:
     """How much worse is the exported, quantised or served model than the original?"""
-    pairs = [*_lines(events), *_tables(events), *_columns(events), *_reports(events), *_variants(events)]
+    pairs = [
+        *_lines(events),
+        *_tables(events),
+        *_columns(events),
+        *_documents(events),
+        *_reports(events),
+        *_variants(events),
+    ]
     told = [(lost, pair) for pair in pairs if (lost := pair.lost) is not None]
     if not told:
         return

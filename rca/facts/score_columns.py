@@ -84,7 +84,9 @@ def setting_pairs(events: EventTable) -> Iterator[tuple[str, str, Event, Event]]
     """
     known: dict[str, Event] = {}
     others: list[tuple[str, str, Event]] = []
-    for event in events.of_kind("config"):
+    single = (one for name in events.metric_names for one in events.all_metrics(name) if len(one) == 1)
+    told = [events.get(int(one.event_id[0])) for one in single if one.source.endswith(".json")]
+    for event in [*events.of_kind("config"), *told]:
         key = str(event.attr("key", event.name)).lower()
         if event.value is None or not _NAMED.search(key.rsplit(".", 1)[-1]) or not 0 <= event.value <= 100:
             continue

@@ -113,7 +113,7 @@ def _groups(rows: list[tuple[float, Event]]) -> Iterator[list[tuple[float, Event
 
 def _alternates(labels: Sequence[Any]) -> bool:
     changes = sum(one != other for one, other in itertools.pairwise(labels))
-    return changes >= len(set(labels))
+    return bool(changes >= len(set(labels)))
 
 
 def _fall(name: str, rows: list[tuple[float, Event]]) -> _Drop | None:

@@ -18,7 +18,7 @@ CATALOGUE: Mapping[str, str] = {
     "requests.at_limit_share": "share of the requests whose input has exactly the length of the longest one",
 }
 _INPUT = re.compile(r"(?:prompt|input|context|history|messages?|source|src)", re.I)
-_TOKENS = re.compile(r"tok(?:en)?s?\b|_len(?:gth)?\b|_count\b|^n_", re.I)
+_TOKENS = re.compile(r"tok(?:en)?s?(?:_|\b)|_len(?:gth)?\b|_count\b|^n_", re.I)
 _OUTPUT = re.compile(r"(?:completion|output|generated|new|gen)_?tok|_ms$|_s$|per_tok", re.I)
 _EQUAL, _CUT = 0.03, 0.05
 """Two tokenizers' counts of one text, or a template's tokens more or less, differ by a few percent."""

@@ -43,7 +43,8 @@ def test_inputs_of_one_greatest_length(facts_of: Any) -> None:
 
 def test_counts_in_a_log(facts_of: Any) -> None:
     text = "".join(
-        f"09:{n:02d}:00 chat turn={n} input_tokens_sent={300 * n} input_tokens={min(300 * n, 2048 - n)} output_tokens=90 time=2.0s\n"
+        f"09:{n:02d}:00 chat turn={n} input_tokens_sent={300 * n} input_tokens={min(300 * n, 2048 - n)} "
+        f"output_tokens=90 time=2.0s\n"
         for n in range(1, 15)
     )
     assert facts_of({"chat.log": text})["requests.truncated_share"] == pytest.approx(8 / 14, abs=0.08)
