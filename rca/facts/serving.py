@@ -35,6 +35,8 @@ _NAMES = {
 }
 CONCURRENCY = ("concurrency", "max_concurrency", "users", "clients", "num_concurrent", "streams")
 """Columns of a load test: requests that its clients send at once."""
+_SPLITS = ("tensor_parallel_size", "tensor_parallel", "tp", "tp_size", "num_gpus", "gpus", "n_gpus", "world_size")
+_SPEEDS = ("output_throughput", "tokens_per_s", "tok_s", "output_tok_s", "throughput", "tokens_per_second")
 _TOKEN_TIMES = ("mean_tpot_ms", "median_tpot_ms", "tpot_ms", "mean_itl_ms", "median_itl_ms", "itl_ms", "ms_per_token")
 
 
@@ -100,6 +102,14 @@ def parallel(events: EventTable) -> Iterator[Fact]:
     """Does a model that is split over more devices answer faster, at the same number of requests?"""
     devices = {event.source: event for event in events.named("tensor_parallel_size", kind="config") if event.value}
     told: list[tuple[float, _Load, int]] = []
+    compared = _in_table(events)
+    if compared is not None:
+        (few_of, slow, low), (many_of, fast, high) = compared
+        says = f"{number(few_of)} devices generate {number(slow)} tokens a second and {number(many_of)} devices"
+        says += f" {number(fast)}, requests being equal."
+        yield from emit("serving.parallel_speedup", round(fast / slow, 3), says, events=[low, high])
+        yield from emit("serving.parallel_devices", int(many_of), says, events=[high])
+        return
     for found in loads(events):
         size = devices.get(found.source)
         if size is not None and size.value is not None and np.isfinite(found.speed).any():
@@ -114,6 +124,27 @@ def parallel(events: EventTable) -> Iterator[Fact]:
         says += f" and {number(many[0])} devices {number(fast)}."
         yield from emit("serving.parallel_speedup", round(fast / slow, 3), says, events=[few[2], many[2]])
         yield from emit("serving.parallel_devices", int(many[0]), says, events=[many[2]])
+
+
+def _in_table(events: EventTable) -> tuple[tuple[float, float, int], tuple[float, float, int]] | None:
+    """Return (devices, tokens a second, event) of a table's smallest and largest split, at the highest common load."""
+    for name in _SPLITS:
+        for devices in events.all_metrics(name):
+            speeds = [one for column in _SPEEDS for one in events.all_metrics(column)
+                      if one.source == devices.source and len(one) == len(devices)]  # fmt: skip
+            levels = [one for column in CONCURRENCY for one in events.all_metrics(column)
+                      if one.source == devices.source and len(one) == len(devices)]  # fmt: skip
+            if not speeds or len(np.unique(devices.value)) < 2:
+                continue
+            load = levels[0].value if levels else np.ones(len(devices))
+            few, many = float(devices.value.min()), float(devices.value.max())
+            for level in sorted(set(load[devices.value == few]) & set(load[devices.value == many]), reverse=True):
+                one, other = (int(np.flatnonzero((devices.value == size) & (load == level))[0]) for size in (few, many))
+                slow, fast = float(speeds[0].value[one]), float(speeds[0].value[other])
+                if slow > 0 and fast > 0:
+                    shown = speeds[0].event_id
+                    return (few, slow, int(shown[one])), (many, fast, int(shown[other]))
+    return None
 
 
 def _at_equal_load(one: _Load, other: _Load) -> tuple[float, float, float] | None:

@@ -67,3 +67,28 @@ def test_traffic_over_the_bus(facts_of: Any) -> None:
     text = "# gpu    pwr     sm  rxpci  txpci \n# Idx      W      %   MB/s   MB/s \n"
     text += "    0    120     97   4000   3000 \n    1    121     98   5000   2000 \n" * 6
     assert facts_of({"dmon.txt": text})["gpu.pcie_gb_s"] == pytest.approx(7.0)
+
+
+def block(level: int, tpot: float, speed: float) -> str:
+    return (
+        "============ Serving Benchmark Result ============\n"
+        "Successful requests:                     40        \n"
+        f"Maximum request concurrency:             {level}         \n"
+        f"Output token throughput (tok/s):         {speed}     \n"
+        "-----Time per Output Token (excl. 1st token)------\n"
+        f"Mean TPOT (ms):                          {tpot}     \n"
+        "==================================================\n\n"
+    )
+
+
+def test_blocks_of_a_serving_benchmark(facts_of: Any) -> None:
+    text = "$ bench serve\n" + "".join(block(level, 20.0 + level / 8, 40.0 * level) for level in (1, 8, 32))
+    found = facts_of({"bench.txt": text})
+    assert found["serving.concurrency_cost"] == pytest.approx(24 / 20.125, abs=1e-3)
+    assert found["serving.concurrency_range"] == 32
+
+
+@pytest.mark.parametrize(("many", "ratio"), [(310.0, 0.775), (1200.0, 3.0)])
+def test_a_table_of_splits(facts_of: Any, many: float, ratio: float) -> None:
+    rows = f"tp,concurrency,output_tok_s\n1,8,400\n4,8,{many}\n1,1,60\n4,1,70\n"
+    assert facts_of({"scaling.csv": rows})["serving.parallel_speedup"] == pytest.approx(ratio)

@@ -18,6 +18,7 @@ from rca.ingest.blocks.parameter_lines import ParameterLinesParser
 from rca.ingest.blocks.request_lines import LlamaTimingsParser, RequestLineParser, VllmStatsParser
 from rca.ingest.blocks.score_listings import ScoreListingParser
 from rca.ingest.blocks.score_tables import ScoreTableParser
+from rca.ingest.blocks.serving_benchmarks import ServingBenchmarkParser
 from rca.ingest.blocks.slurm import SacctParser, ScontrolParser, SeffParser
 from rca.ingest.blocks.token_dump import TokenDumpParser
 from rca.ingest.document import BlockParser
@@ -47,6 +48,7 @@ TABLES: tuple[BlockParser, ...] = (
     VllmStatsParser(),
     LlamaTimingsParser(),
     RequestLineParser(),
+    ServingBenchmarkParser(),
     ClassificationReportParser(),
     MetricTableParser(),
     ScoreTableParser(),
