@@ -91,8 +91,20 @@ def _noise(values: npt.NDArray[np.float64], smooth: npt.NDArray[np.float64]) -> 
     return max(spread(values - smooth), spread(np.diff(values)) / 2**0.5)
 
 
+FAR_AWAY, LAST_POINTS = 5.0, 3
+"""The last three losses above five times the first one: no noise, however wild a few points make it look."""
+
+
 def diverged_from(shape: Shape) -> int | None:
     """Return the index from which on the loss stays high, or None when it did not diverge."""
+    found, values = _stays_high(shape), shape.curve.value
+    if found is not None or shape.start <= 0 or (values[-LAST_POINTS:] <= FAR_AWAY * shape.start).any():
+        return found
+    low = np.flatnonzero(values <= 2 * shape.start)
+    return int(low[-1]) + 1 if len(low) else 0
+
+
+def _stays_high(shape: Shape) -> int | None:
     values, count = shape.curve.value, len(shape.curve)
     lost = shape.end - shape.best
     if count < FEW_POINTS:

@@ -43,6 +43,8 @@ CATALOGUE: Mapping[str, str] = {
     "eval.jumps": "largest change between neighbouring evaluations over the median change (x)",
 }
 
+UNINFORMED_EVALS, UNINFORMED_SPREAD = 5, 0.05
+"""Evaluations, and the spread of the loss over its level, from which a curve counts as one that never moved."""
 OVERFIT_RISE = 0.05
 OVERFIT_EVALS = 3
 """Validation rises by 5 % over the last three evaluations while training falls (FACTS 4, runmedic)."""
@@ -205,11 +207,32 @@ def accuracy(events: EventTable) -> Iterator[Fact]:
     yield from _perfect(good, loss.pick(loss.finite) if loss is not None else None)
 
 
+def _uninformed(events: EventTable, good: Curve, share: npt.NDArray[np.float64]) -> Iterator[Fact]:
+    """Say whether accuracy and loss fit a prediction that knows nothing: the loss of an even guess is -ln(accuracy)."""
+    line = curve(events, "eval_loss") or curve(events, "loss")
+    if line is None or len(share) < UNINFORMED_EVALS:
+        return
+    losses = line.value[line.finite]
+    if len(losses) < UNINFORMED_EVALS or float(np.min(losses)) <= 0:
+        return
+    level, usual = float(np.median(losses)), float(np.median(share))
+    flat = float(np.ptp(np.percentile(losses, [5, 95]))) <= UNINFORMED_SPREAD * level
+    steady = 0 < usual <= 0.55 and float(share.max()) <= 1.3 * usual
+    fits = abs(math.exp(-level) - usual) <= 0.2 * usual
+    says = (
+        f"The validation accuracy stays at {percent(usual)} and the loss at {number(level)}: an even guess among "
+        f"{round(1 / usual) if usual > 0 else 0} outcomes has just these."
+    )
+    if flat and steady and fits:
+        yield from emit("eval.at_chance", True, says, events=good.event_id[-1:])
+
+
 def _chance(events: EventTable, good: Curve, share: npt.NDArray[np.float64]) -> Iterator[Fact]:
     outcomes = uniform_guess(events)
     classes = config_number(events, "num_labels")
     count = int(classes) if classes is not None and classes >= 2 else outcomes[0] if outcomes is not None else 0
     if not 2 <= count <= 1000 or len(share) < 3:
+        yield from _uninformed(events, good, share)
         return
     chance = 1 / count
     says = (

@@ -34,6 +34,8 @@ CATALOGUE: Mapping[str, str] = {
     "lr.constant": "the learning rate never changed over at least ten points",
     "lr.high": "peak above the usual range of the optimizer, with a factor of ten to spare",
     "lr.low": "peak below the usual range of the optimizer, with a factor of ten to spare",
+    "lr.ordinary": "peak within the usual range of the optimizer",
+    "lr.under_usual": "peak over the lower end of the usual range (x)",
     "lr.over_usual": "peak over the upper end of the usual range (x)",
     "lr.jump": "largest ratio between neighbouring learning rates after the warm-up (x)",
 }
@@ -224,6 +226,8 @@ def usual(events: EventTable) -> Iterator[Fact]:
     )
     yield from emit("lr.high", value > expected.alarm_high, says, events=seen)
     yield from emit("lr.low", value < expected.alarm_low, says, events=seen)
+    yield from emit("lr.ordinary", expected.low <= value <= expected.high, says, events=seen)
+    yield from emit("lr.under_usual", value / expected.low, says, unit="x", events=seen)
     yield from emit("lr.over_usual", value / expected.high, says, unit="x", events=seen)
 
 

@@ -89,3 +89,8 @@ def test_noise_that_ends_on_a_high_note_is_no_divergence() -> None:
     loss = 2.5 + np.random.default_rng(4).exponential(1.5, 300)
     loss[-12:] += 1.0
     assert Run().curves({"loss": list(loss)}).values()["loss.diverged"] is False
+
+
+def test_a_few_losses_that_grow_without_end_diverged() -> None:
+    values = [7, 6, 5.5, 5.2, 5.3, 6.1, 8.8, 12.2, 19.9, 40, 88, 150, 420, 900, 2100]
+    assert Run().curves({"loss": values}).values()["loss.diverged"] is True

@@ -97,3 +97,11 @@ def test_accuracy_gap_in_percent_and_shares() -> None:
     found = run([60.0, 61.0, 62.0], name="eval_accuracy", accuracy=np.linspace(0.5, 0.99, 200)).values()
     assert found["eval.accuracy_last"] == pytest.approx(0.62)
     assert found["eval.accuracy_gap"] == pytest.approx(0.37, abs=0.02)
+
+
+def test_accuracy_and_loss_of_an_even_guess_without_a_number_of_classes() -> None:
+    noise = np.random.default_rng(0).normal(0, 0.004, 12)
+    guess = Run().curves({"loss": list(2.303 + noise), "eval_accuracy": list(0.1 + noise / 10)})
+    assert guess.values()["eval.at_chance"] is True
+    learnt = Run().curves({"loss": list(0.9 + noise), "eval_accuracy": list(0.7 + noise / 10)})
+    assert "eval.at_chance" not in learnt.values()

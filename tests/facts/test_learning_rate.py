@@ -121,3 +121,9 @@ def test_peak_of_a_log_that_ends_in_the_warm_up_is_the_configured_one() -> None:
     run = Run().config(learning_rate=1e-3, warmup_steps=1000)
     found = run.curves({"loss": around(3.0, 20), "learning_rate": np.linspace(1e-6, 2e-5, 20)}).values()
     assert found["lr.peak"] == 1e-3
+
+
+def test_between_ordinary_and_alarming() -> None:
+    found = Run().config(optimizer="adam", learning_rate=5e-8).values()
+    assert (found["lr.low"], found["lr.ordinary"]) == (False, False)
+    assert found["lr.under_usual"] == pytest.approx(0.05)

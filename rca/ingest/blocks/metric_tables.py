@@ -62,24 +62,32 @@ class MetricTableParser:
                 continue
             last = current
             rows.append(current)
+            if names[0].lower().startswith("epoch"):
+                _add(out, document, current, name="epoch", step=int(values[0]), value=values[0])
             for mean, value in zip(means[1:], values[1:], strict=True):
                 if value is None or not (mean.name in METRIC_NAMES or _LOSS.search(mean.name) or len(mean.name) > 1):
                     continue
                 name = _EVALUATED.get(mean.name, mean.name) if validated and mean.name == "accuracy" else mean.name
-                out.add(
-                    kind="metric",
-                    name=name,
-                    line=current,
-                    offset=document.offset(current),
-                    time=document.time(current),
-                    step=int(values[0]),
-                    rank=rank,
-                    phase="eval" if name.startswith("eval_") else "train",
-                    value=value * mean.factor,
-                    unit=mean.unit or None,
-                )
+                _add(out, document, current, name=name, step=int(values[0]), value=value * mean.factor, unit=mean.unit)
         document.claimed.update(rows)
         return line + 1 if rows else line
+
+
+def _add(
+    out: EventBuilder, document: Document, line: int, *, name: str, step: int, value: float, unit: str = ""
+) -> None:
+    out.add(
+        kind="metric",
+        name=name,
+        line=line,
+        offset=document.offset(line),
+        time=document.time(line),
+        step=step,
+        rank=document.prefix(line).rank,
+        phase="eval" if name.startswith("eval_") else "train",
+        value=value,
+        unit=unit or None,
+    )
 
 
 def _cells(text: str) -> list[str]:

@@ -191,6 +191,9 @@ class MetricReader:
         place = self._titles.placed(segment.message, place)
         step = self._counter.step(place)
         evaluation = place.evaluation
+        bare_epoch = place.epoch is not None and place.step is None and place.batch is None
+        if bare_epoch and not evaluation and not self._counter.steps_seen:
+            self._add(segment, "epoch", float(place.epoch or 0), None, step, phase="train")
         if place.own:
             self._remember(segment, place.total or place.length, place.epochs)
             if step is not None and not evaluation and (place.step is not None or place.batch is not None):
