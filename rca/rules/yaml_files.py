@@ -62,7 +62,8 @@ def _sentence(error: Any, model: type[BaseModel]) -> str:
         return f"{place}: the key {key!r} is missing; add it"
     if error["type"] == "extra_forbidden":
         return f"{place}: unknown key {key!r}{did_you_mean(key, _field_names(model))}"
-    return f"{place}: {error['msg'].removeprefix('Value error, ').replace('Input should', 'it should').replace('a valid tuple', 'a list')}"
+    said = error["msg"].removeprefix("Value error, ").replace("Input should", "it should")
+    return f"{place}: {said.replace('a valid tuple', 'a list')}"
 
 
 def _field_names(model: type[BaseModel]) -> set[str]:
