@@ -8,6 +8,7 @@ from rca.ingest.blocks.environment import CollectEnvParser, EnvironmentParser
 from rca.ingest.blocks.evaluation_setup import CocoSummaryParser, TransformsParser
 from rca.ingest.blocks.host_tables import DiskFreeParser, FreeParser, LimitsParser, ListingParser, TopParser
 from rca.ingest.blocks.interconnect import IbstatParser
+from rca.ingest.blocks.json_requests import JsonRequestParser
 from rca.ingest.blocks.kubernetes import PodDescriptionParser, PodEventsParser
 from rca.ingest.blocks.listed_settings import PackageLinesParser, VariablesParser
 from rca.ingest.blocks.memory_summary import MemorySummaryParser
@@ -47,6 +48,7 @@ TABLES: tuple[BlockParser, ...] = (
     VariablesParser(),
     VllmStatsParser(),
     LlamaTimingsParser(),
+    JsonRequestParser(),
     RequestLineParser(),
     ServingBenchmarkParser(),
     ClassificationReportParser(),
