@@ -22,7 +22,7 @@ _OPTIONS = {"INCEPTION": _CENTRED, "VGG": _CAFFE, "NONE": _RAW}
 """Scaling options of Triton's image_client: INCEPTION is x / 127.5 - 1, VGG subtracts (123, 117, 104)."""
 _WORDS = {"inception": _CENTRED, "imagenet": _IMAGENET, "caffe": _CAFFE, "vgg": _CAFFE, "tf": _CENTRED, "unit": _UNIT}
 _NUMBER = re.compile(r"-?\d+(?:\.\d+)?")
-_CASE_KEYS = frozenset({"do_lower_case", "do_lowercase", "lower_case", "lowercase", "lower"})
+_CASE_KEYS = frozenset({"do_lower_case", "do_lowercase", "tokenizer_lowercase", "lowercase_tokens"})
 _CASED = re.compile(r"(?:^|[-_/.])(?P<un>un)?cased(?:$|[-_/.])", re.I)
 _ORDER = re.compile(r"(?:^|[._])(?:colou?r(?:_(?:order|space|mode|format))?|channel_order|channels|image_mode)$", re.I)
 _TEMPLATE_KEYS = frozenset({"chat_template", "template", "prompt_template", "conversation_template", "chat_format",
@@ -59,7 +59,7 @@ def _scaling(events: EventTable) -> _Said:
         key = str(event.attr("key", event.name)).lower()
         last = key.rsplit(".", 1)[-1]
         kind = None
-        if last.endswith("mean") and not last.endswith(("_mean_reduction", "running_mean")):
+        if last.endswith("mean") and isinstance(event.attr("value"), list):
             kind = _by_mean(_NUMBER.findall(event.text))
         elif last in {"scaling", "normalization", "normalisation", "normalize", "pixel_range", "input_range"}:
             kind = _OPTIONS.get(event.text.upper()) or _WORDS.get(event.text.lower()) or _by_range(event.text)

@@ -53,6 +53,8 @@ def drops(events: EventTable) -> Iterator[Fact]:
         for series in events.all_metrics(name):
             if np.isfinite(series.step).any() or not _FEWEST <= len(series) <= 400 or not _scores(name, series):
                 continue
+            if not _in_time(series, events):
+                continue
             for told in _falls(name, series, events):
                 if told.lost >= FELL:
                     found.append(told)
@@ -76,6 +78,14 @@ def drops(events: EventTable) -> Iterator[Fact]:
         else "No score of that history stayed as it was."
     )
     yield from emit("quality.drop_partial", bool(rest), f"{says} {others}", events=shown)
+
+
+def _in_time(series: MetricSeries, events: EventTable) -> bool:
+    """Say whether the rows follow one another in time or versions; those of a sweep do not."""
+    rows = [events.get(int(event)) for event in series.event_id]
+    times = [event.time for event in rows]
+    dated = all(time is not None for time in times) and len(set(times)) > 1
+    return dated or any(_VERSION.search(key) for event in rows for key in (event.attrs or {}))
 
 
 def _scores(name: str, series: MetricSeries) -> bool:

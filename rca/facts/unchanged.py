@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping
 
 from rca.events import EventTable
@@ -11,6 +12,10 @@ from rca.facts.interface import Fact, FactFunction
 CATALOGUE: Mapping[str, str] = {
     "quality.unchanged": "two models, such as with and without an adapter, give the same results in every digit",
 }
+_MADE = re.compile(
+    r"adapter|lora|tuned|merged|\bsft\b|\bdpo\b|\bafter\b|checkpoint|quanti[sz]|int[48]|with\b(?!out)", re.I
+)
+_ORIGINAL = re.compile(r"\bbase\b|original|\bbefore\b|pre-?trained|untrained|without|reference|vanilla", re.I)
 _FEWEST = 3
 """Results that must agree; one or two may do so by chance."""
 
@@ -35,7 +40,10 @@ def unchanged(events: EventTable) -> Iterator[Fact]:
                     listings.setdefault(place, {})[name] = (float(value), int(event_id))
     told = [rows for rows in listings.values() if len(rows) >= _FEWEST]
     pairs = [
-        (one, other) for place, one in enumerate(told) for other in told[place + 1 :] if one.keys() == other.keys()
+        (one, other)
+        for place, one in enumerate(told)
+        for other in told[place + 1 :]
+        if one.keys() == other.keys() and _of_two_models(_heading(one, events), _heading(other, events))
     ]
     if pairs:
         same = [(one, other) for one, other in pairs if all(one[name][0] == other[name][0] for name in one)]
@@ -49,6 +57,16 @@ def unchanged(events: EventTable) -> Iterator[Fact]:
         )
         shown = [event for rows in (one, other) for _value, event in list(rows.values())[:2]]
         yield from emit("quality.unchanged", bool(same) and len(same) == len(pairs), says, events=shown)
+
+
+def _heading(rows: Mapping[str, tuple[float, int]], events: EventTable) -> str:
+    return str(events.get(next(iter(rows.values()))[1]).attr("heading", ""))
+
+
+def _of_two_models(one: str, other: str) -> bool:
+    """Say whether the headings name an original and what was made of it; a summary repeats the results of one model."""
+    made = [_MADE.search(text) is not None for text in (one, other)]
+    return made[0] != made[1] and any(_ORIGINAL.search(text) for text in (one, other))
 
 
 FACTS: tuple[FactFunction, ...] = (unchanged,)

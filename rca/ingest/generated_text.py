@@ -158,13 +158,18 @@ def _families(text: Any) -> set[int]:
 
 _REPEAT_COLUMNS = frozenset({"repeats", "n_repeats", "repetitions", "runs", "n_runs", "trials", "calls", "reps"})
 _REPEATED = re2.compile(r"(?:^|_)(?:repeat(?:s|ed)?|repetitions?|runs|trials|calls|again|to_first)(?:_|$)")
+_OUTPUTS = re2.compile(
+    r"(?:^|_)(?:cos\w*|sim\w*|scores?|logits?|probs?|prob\w*|emb\w*|outputs?|preds?|prediction\w*|conf\w*|values?|acc\w*|f1|"
+    r"dist\w*|iou|dice|answers?|results?|norms?)(?:_|$)"
+)
+"""Names of what a model puts out; how long it took differs each time for any model."""
 _FEWEST_REPEATS = 3
 
 
 def _repeated(name: str, items: Sequence[Any], repeats: Sequence[Any] | None) -> bool:
     """Say whether a column lists what one input gave when it was given several times."""
     lists = [(place, item) for place, item in enumerate(items) if isinstance(item, list)]
-    if not lists or not all(_spread(item) is not None for _place, item in lists):
+    if not lists or not _OUTPUTS.search(name) or not all(_spread(item) is not None for _place, item in lists):
         return False
     counted = repeats is not None and all(repeats[place] == len(item) for place, item in lists)
     return counted or _REPEATED.search(name) is not None

@@ -88,3 +88,8 @@ def test_a_label_that_changes_once_belongs_to_the_history(facts_of: Any) -> None
     found = facts_of({"history.csv": "date,format,ppl\n" + rows})
     assert found["quality.drop"] > 0.7
     assert found["quality.drop_with"] == "format went from bf16 to 3bit"
+
+
+def test_the_rows_of_a_sweep_are_no_history(facts_of: Any) -> None:
+    rows = "".join(f"{n}e-5,{0.9 if n < 6 else 0.2}\n" for n in range(1, 9))
+    assert "quality.drop" not in facts_of({"sweep.csv": "lr,acc\n" + rows})

@@ -94,3 +94,8 @@ def test_answers_in_the_markers_of_another_template(facts_of: Facts) -> None:
 def test_tokens_of_text_in_a_batch(reported: Facts) -> None:
     log = "".join(f"step {n} loss 2.{n} real_tokens/batch 1,02{n} of 4,096\n" for n in range(1, 6))
     assert reported({"train.log": log})["lengths.padding_share"] == pytest.approx(0.75, abs=0.01)
+
+
+def test_times_of_repetitions_are_no_outputs(facts_of: Facts) -> None:
+    rows = "".join(json.dumps({"case": f"c{n}", "repeats": 3, "times_ms": [10.0, 14.0, 9.0]}) + "\n" for n in range(5))
+    assert "outputs.repeat_spread" not in facts_of({"bench.jsonl": rows})

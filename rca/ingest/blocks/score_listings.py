@@ -12,10 +12,12 @@ _ROW = re2.compile(r"^\s{1,12}([A-Za-z][\w.@/-]{1,40})\s*[:=]?\s{1,40}(\d{1,4}\.
 _FEWEST = 3
 """Rows that make a listing; fewer may be a message."""
 _MOST_ROWS = 80
+_ABOVE, _HEADING = 2, 160
+"""Lines above a listing, and their last characters, that tell of what it lists the results."""
 
 
 class ScoreListingParser:
-    """Adds `listed.<name>` for each row, with the line where its listing starts as a label."""
+    """Adds `listed.<name>` for each row, with the line where its listing starts and what stands above it."""
 
     name = "score listing"
     triggers: tuple[str, ...] = (r"^\s{1,12}[A-Za-z][\w.@/-]{1,40}\s*[:=]?\s{1,40}\d{1,4}\.\d{2,8}\s*%?\s*$",)
@@ -30,6 +32,7 @@ class ScoreListingParser:
             found.append((row.number, match[1].lower(), float(match[2])))
         if len(found) < _FEWEST:
             return line
+        heading = " ".join(document.raw(place).strip() for place in range(max(1, line - _ABOVE), line))[-_HEADING:]
         for number, name, value in found:
             out.add(
                 kind="metric",
@@ -39,6 +42,6 @@ class ScoreListingParser:
                 time=document.time(number),
                 phase="eval",
                 value=value,
-                attrs={"listing": line},
+                attrs={"listing": line, "heading": heading},
             )
         return claim(document, line, found[-1][0] + 1)
