@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -97,9 +98,24 @@ def losses(events: EventTable) -> Iterator[Fact]:
         )
 
 
+def _summed(events: EventTable, split: str) -> Curve | None:
+    """Return the sum of the losses of one split that are told by part only (`val/box_loss`, `val/cls_loss`)."""
+    parts = [
+        line
+        for name in events.metric_names
+        if name.startswith((f"{split}/", f"{split}_")) and name.endswith("loss") and (line := curve(events, name))
+    ]
+    same = [line for line in parts if len(line) == len(parts[0]) and np.array_equal(line.step, parts[0].step)]
+    if not same or len(same) != len(parts):
+        return None
+    return replace(same[0], value=np.sum([line.value for line in same], axis=0))
+
+
 def overfitting(events: EventTable) -> Iterator[Fact]:
     """Does the validation loss rise while the training loss falls?"""
     validation, training = curve(events, "eval_loss"), curve(events, "loss")
+    if validation is None or training is None:
+        validation, training = _summed(events, "val"), _summed(events, "train")
     if validation is None or training is None:
         return
     good, train = validation.pick(validation.finite), training.pick(training.finite)

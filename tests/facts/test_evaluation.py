@@ -105,3 +105,16 @@ def test_accuracy_and_loss_of_an_even_guess_without_a_number_of_classes() -> Non
     assert guess.values()["eval.at_chance"] is True
     learnt = Run().curves({"loss": list(0.9 + noise), "eval_accuracy": list(0.7 + noise / 10)})
     assert "eval.at_chance" not in learnt.values()
+
+
+def test_losses_told_by_part_are_added_up() -> None:
+    epochs = np.arange(30)
+    run = Run().curves(
+        {
+            "train/box_loss": list(1.6 * 0.9**epochs),
+            "train/cls_loss": list(2 * 0.9**epochs),
+            "val/box_loss": list(1.5 + 0.3 * 0.5**epochs + 0.03 * np.maximum(0, epochs - 6)),
+            "val/cls_loss": list(1.6 + 0.3 * 0.5**epochs + 0.05 * np.maximum(0, epochs - 6)),
+        }
+    )
+    assert run.values()["eval.overfit"] is True
