@@ -15,6 +15,8 @@ import pyarrow.compute as pc
 from rca.events import EventBuilder
 from rca.ingest.cells import number, number_with_unit
 from rca.ingest.metric_units import in_common_unit, meaning
+from rca.ingest.metric_words import worded_names
+from rca.ingest.names import METRIC_NAMES
 
 STEP_COLUMNS = (
     "step",
@@ -158,6 +160,9 @@ def add_metrics(
         if column.labels is not None and name.lower() not in TIME_COLUMNS
     }
     notes = _notes(labels, attrs, len(lines))
+    named = {raw: (names or {}).get(raw, meaning(raw).name) for raw in read}
+    known = {raw: name for raw, name in named.items() if name in METRIC_NAMES}
+    named |= worded_names(named.keys() - known.keys() - (names or {}).keys(), known.values())
     for raw, column in read.items():
         where = np.flatnonzero(column.present)
         if not len(where):
@@ -166,7 +171,7 @@ def add_metrics(
         out.extend(
             len(where),
             kind="metric",
-            name=(names or {}).get(raw, as_named.name),
+            name=named[raw],
             line=lines[where],
             time=None
             if times is None

@@ -15,6 +15,7 @@ from rca.events import EventBuilder
 from rca.ingest.content import open_content
 from rca.ingest.interface import IngestContext, Ingested, Source
 from rca.ingest.metric_units import in_common_unit, meaning
+from rca.ingest.metric_words import worded_names
 from rca.ingest.names import METRIC_NAMES, canonical_metric
 from rca.ingest.tensorboard_scalars import Scalars, decode_scalars
 from rca.ingest.tensorboard_settings import HPARAMS, add_settings, hyper_parameters, message_of, settings_in
@@ -217,10 +218,12 @@ def _names(tags: list[str], code: np.ndarray, *, evaluated: bool) -> dict[str, s
     counts = np.bincount(code, minlength=len(tags)).tolist()
     taken: set[str] = set()
     names: dict[str, str] = {}
+    known = {tag: name for tag in tags if (name := meaning(tag).name) in METRIC_NAMES}
+    worded = worded_names([tag for tag in tags if tag not in known], known.values())
     for _, tag in sorted(zip(counts, tags, strict=True), key=lambda item: (-item[0], item[1])):
         raw = tag.strip().lower()
         common = canonical_metric(raw.removeprefix("epoch_"))
-        common = common if common in METRIC_NAMES else meaning(tag).name
+        common = common if common in METRIC_NAMES else worded.get(tag) or meaning(tag).name
         if evaluated and f"eval_{common}" in METRIC_NAMES:
             common = f"eval_{common}"
         choices = (common, raw, *(f"{raw}#{number}" for number in range(2, len(tags) + 2)))

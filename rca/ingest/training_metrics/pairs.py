@@ -6,6 +6,7 @@ import re
 from functools import lru_cache
 from typing import NamedTuple
 
+from rca.ingest.metric_words import worded_metric
 from rca.ingest.names import METRIC_NAMES, canonical_metric
 
 MOST = 4096
@@ -21,7 +22,7 @@ _PAIR = re.compile(
     + _FIRST_WORD
     + r"{0,2}(?:time per iteration|number of (?:skipped|nan) iterations|[A-Za-z][\w./@%-]*|\|g\|)"
     r"(?: ?\((?:ms|s|%|GB|GiB|MB|sec|tokens?/s)\))?)"
-    r"""(?P<sep>['"]?[ \t]{0,16}[:=]\s{0,16}['"]?|[ \t]{1,16})"""
+    r"""(?P<sep>['"]?[ \t]{0,16}[:=]\s{0,16}['"]?|[ \t]{1,16}(?:is[ \t]{1,4})?)"""
     r"(?P<open>\[{0,2}|\()(?P<value>" + NUMBER + r")(?![\w]*/\w*\.\w)"
     r"(?P<unit> ?(?:GiB|GB|MiB|MB|KiB|KB|G|M|ms|us|µs|sec|s|%|k|K|B)(?![\w/])|)"
     r"(?![\d:])"
@@ -177,7 +178,7 @@ def slots(message: str) -> list[Slot]:
         name = _name(key)
         if name is None or (opened and name != "learning_rate"):
             continue
-        if separator.isspace():
+        if not separator.strip(" \tis"):
             if not (_SPACE_VALUE.search(raw) or name in _KNOWN):
                 continue
             taken.add(start)
@@ -250,7 +251,7 @@ def _name(key: str) -> str | None:
     if bare in _STEP_TIME_KEYS:
         return "step_time"
     common = canonical_metric(low)
-    return common if common in _KNOWN else canonical_metric(bare).replace(" ", "_")
+    return common if common in _KNOWN else worded_metric(bare) or canonical_metric(bare).replace(" ", "_")
 
 
 @lru_cache(maxsize=4096)

@@ -1,0 +1,43 @@
+"""Names of metrics in words: split and measure in any order."""
+
+from __future__ import annotations
+
+import pytest
+
+from rca.ingest.metric_words import worded_metric, worded_names
+from rca.ingest.training_metrics.pairs import pairs
+
+
+@pytest.mark.parametrize(
+    ("raw", "name"),
+    [
+        ("loss_train", "loss"),
+        ("average training loss", "loss"),
+        ("acc_val", "eval_accuracy"),
+        ("Accuracy/Dev", "eval_accuracy"),
+        ("mean validation loss", "eval_loss"),
+        ("val_loss_epoch", "eval_loss"),
+        ("tr_acc", "accuracy"),
+    ],
+)
+def test_split_and_measure_in_any_order(raw: str, name: str) -> None:
+    assert worded_metric(raw) == name
+
+
+@pytest.mark.parametrize("raw", ["box_loss_train", "train_loss_rank3", "loss", "train", "train/val_loss", "val_f1"])
+def test_what_says_more_or_less_has_no_common_name(raw: str) -> None:
+    assert worded_metric(raw) is None
+
+
+def test_a_task_in_front_is_left_out_where_there_is_one_task() -> None:
+    assert worded_names(["seg/loss_val", "seg/acc_val"], []) == {
+        "seg/loss_val": "eval_loss",
+        "seg/acc_val": "eval_accuracy",
+    }
+    assert worded_names(["seg/loss_val", "depth/loss_val"], []) == {}
+    assert worded_names(["avg train loss"], ["loss"]) == {}
+
+
+def test_a_sentence_names_a_metric_and_says_what_it_is() -> None:
+    found = pairs("After epoch 3, average training loss is 0.412, average training acc is 0.81")
+    assert [(pair.name, pair.value) for pair in found] == [("loss", 0.412), ("accuracy", 0.81)]
