@@ -30,6 +30,7 @@ CATALOGUE: Mapping[str, str] = {
     "env.busy_processes": "processes that keep a processor core at 90 % or more",
     "gpu.memory_used_share": "share of the fullest device's memory in use",
     "gpu.used_before_start_share": "share of the fullest device's memory in use before the job started",
+    "crash.places": "libraries in which the kernel saw processes crash",
     "gpu.idle_beside_job": "the devices hold no compute process and next to nothing while the job trains",
     "gpu.foreign_processes": "compute processes on the devices that belong to somebody else",
 }
@@ -245,4 +246,13 @@ def idle_devices(events: EventTable) -> Iterator[Fact]:
     yield from emit("gpu.idle_beside_job", quiet and not working, says, events=_ids(devices))
 
 
-FACTS: tuple[FactFunction, ...] = (idle_devices, file_systems, containers, scheduler, host, device_memory)
+def crash_places(events: EventTable) -> Iterator[Fact]:
+    """In how many libraries did processes crash, by the kernel's log?"""
+    crashes = events.named("kernel.segfault", kind="log")
+    places = sorted({str(event.attr("library")) for event in crashes if event.attr("library")})
+    if places:
+        says = f"Processes crashed in {len(places)} libraries: {', '.join(places[:4])}."
+        yield from emit("crash.places", len(places), says, events=_ids(crashes[:4]))
+
+
+FACTS: tuple[FactFunction, ...] = (crash_places, idle_devices, file_systems, containers, scheduler, host, device_memory)

@@ -89,13 +89,18 @@ def met_rules(cause: Cause, view: View) -> frozenset[str]:
 
 def _signature(condition: Condition, view: View) -> Answer:
     assert condition.signature is not None
-    return _among(_events_named(condition.signature, view), condition, view)
+    found = _events_named(condition.signature, view)
+    return _among([event for event in found if event.role == "benign" or not _is_advice(event, view)], condition, view)
 
 
 def _log(condition: Condition, view: View) -> Answer:
     assert condition.log is not None
     found = view.events.named(inline_id(condition.log))
-    return _among([event for event in found if (event.source, event.line) not in view.advice], condition, view)
+    return _among([event for event in found if not _is_advice(event, view)], condition, view)
+
+
+def _is_advice(event: Event, view: View) -> bool:
+    return (event.source, event.line) in view.advice
 
 
 def _exception(condition: Condition, view: View) -> Answer:

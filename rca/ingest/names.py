@@ -259,13 +259,21 @@ METRIC_NAMES = tuple(_METRICS)
 CONFIG_NAMES = tuple(ALIASES)
 
 
+_FIRST_DEVICE = re.compile(r"(?:gpu|cuda|device)[:_]?0[_/ -]")
+"""The first device speaks for the process; the columns of the others keep their own names."""
+
+
 @lru_cache(maxsize=4096)
 def canonical_metric(raw: str) -> str:
     """Return the common name of a metric, or the name as printed (lower case) when it has none."""
     name = raw.strip().lower()
     # Lightning's DeviceStatsMonitor prefixes the allocator's own names with the hook that logged them.
     name = name.rsplit("/", 1)[-1] if name.startswith("devicestatsmonitor.") else name
-    return _METRIC_OF.get(name) or _METRIC_OF.get(re.sub(r"[\s.]+", "_", name)) or name
+    plain = re.sub(r"[\s.]+", "_", name)
+    known = _METRIC_OF.get(name) or _METRIC_OF.get(plain)
+    if known is None and (first := _FIRST_DEVICE.match(plain)) is not None:
+        known = _METRIC_OF.get(f"gpu_{plain[first.end() :]}") or _METRIC_OF.get(plain[first.end() :])
+    return known or name
 
 
 @lru_cache(maxsize=4096)
