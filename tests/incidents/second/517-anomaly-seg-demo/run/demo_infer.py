@@ -3,7 +3,9 @@ from models import build_model, MemoryBank
 from data import mvtec_loader
 
 p = argparse.ArgumentParser()
-p.add_argument("--ckpt"); p.add_argument("--cat"); p.add_argument("--bs", type=int, default=1)
+p.add_argument("--ckpt")
+p.add_argument("--cat")
+p.add_argument("--bs", type=int, default=1)
 a = p.parse_args()
 
 dev = "cuda"

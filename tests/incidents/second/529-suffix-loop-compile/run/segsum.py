@@ -1,7 +1,8 @@
 import torch, time
 
 N = 40
-log_p = torch.randn(N, N, device='cuda')
+log_p = torch.randn(N, N, device="cuda")
+
 
 @torch.compile
 def accumulate(x, start, end):
@@ -10,6 +11,9 @@ def accumulate(x, start, end):
         acc = acc + x[start, j] * 0.5
     return acc
 
+
 for s in range(N):
-    t0 = time.time(); accumulate(log_p, s, N); torch.cuda.synchronize()
-    print(f'call start={s} end={N}   {time.time() - t0:.3f} s')
+    t0 = time.time()
+    accumulate(log_p, s, N)
+    torch.cuda.synchronize()
+    print(f"call start={s} end={N}   {time.time() - t0:.3f} s")
