@@ -110,11 +110,17 @@ _TOKEN_TIMES = re2.compile(
     r"(?:ms|time|s|latency)_per_tok|per_token_(?:ms|s|time|latency)|token_(?:times|latenc)|^itl|^tpot"
 )
 _FEWEST_BLOCKS = 3
+_LARGEST = 1e100
+
+
+def _plausible(value: Any) -> bool:
+    """Say whether a value is a number that can be squared; JSON holds integers of any length."""
+    return type(value) in {int, float} and abs(value) < _LARGEST
 
 
 def _growth(item: Any) -> float | None:
     """Return the last over the first time per token of one generation, or None where the list is no such times."""
-    if not isinstance(item, list) or len(item) < _FEWEST_BLOCKS or not all(isinstance(x, (int, float)) for x in item):
+    if not isinstance(item, list) or len(item) < _FEWEST_BLOCKS or not all(map(_plausible, item)):
         return None
     part = max(1, len(item) // 8)
     first, last = sum(item[:part]) / part, sum(item[-part:]) / part
@@ -177,7 +183,7 @@ def _repeated(name: str, items: Sequence[Any], repeats: Sequence[Any] | None) ->
 
 def _spread(item: Any) -> float | None:
     """Return the standard deviation of a list of numbers over their mean, or None where it is no such list."""
-    if not isinstance(item, list) or len(item) < _FEWEST_REPEATS or not all(type(x) in {int, float} for x in item):
+    if not isinstance(item, list) or len(item) < _FEWEST_REPEATS or not all(map(_plausible, item)):
         return None
     mean = sum(item) / len(item)
     variance = sum((x - mean) ** 2 for x in item) / len(item)

@@ -99,3 +99,9 @@ def test_tokens_of_text_in_a_batch(reported: Facts) -> None:
 def test_times_of_repetitions_are_no_outputs(facts_of: Facts) -> None:
     rows = "".join(json.dumps({"case": f"c{n}", "repeats": 3, "times_ms": [10.0, 14.0, 9.0]}) + "\n" for n in range(5))
     assert "outputs.repeat_spread" not in facts_of({"bench.jsonl": rows})
+
+
+def test_numbers_beyond_all_measure(facts_of: Facts) -> None:
+    huge = "9" * 400
+    rows = f'{{"id": 1, "repeats": 3, "score": [{huge}, 1, 2], "ms_per_token_list": [{huge}, 1, 2]}}\n' * 5
+    assert "outputs.repeat_spread" not in facts_of({"probe.jsonl": rows})
