@@ -1,8 +1,9 @@
 """Labelled incidents to a calibration: how sure the rules may be of themselves.
 
 Two numbers are fitted by maximum likelihood of the right answers: a temperature that divides all log-odds (Guo et al.,
-"On Calibration of Modern Neural Networks", ICML 2017) and the head start of `unknown`. Both are held near the authors'
-values by a normal prior, so that a handful of incidents cannot move them far.
+"On Calibration of Modern Neural Networks", ICML 2017) and the head start of `unknown`. Then the answers `unknown` are
+counted: how many were right. All are held near the authors' values by priors, so that a handful of incidents cannot
+move them far.
 """
 
 from __future__ import annotations
@@ -23,6 +24,8 @@ _TEMPERATURE_SPREAD = 0.4
 """Standard deviation of the prior of log temperature: most likely between 2/3 and 3/2."""
 _UNKNOWN_SPREAD = 0.7
 """Standard deviation of the prior of the head start of `unknown`, nats."""
+_UNLISTED = (1, 3)
+"""Incidents of an unlisted and of a listed cause, among those that nothing explained, that are assumed beforehand."""
 _LEAST = 1e-4
 """Probability granted to a right answer that had no support at all, so that one miss does not rule the fit."""
 
@@ -42,16 +45,17 @@ def fit(outcomes: Sequence[CaseOutcome]) -> Calibration:
 
     found = minimize(loss, x0=[0.0, 0.0], method="Nelder-Mead")
     log_temperature, unknown = (float(value) for value in found.x)
-    return Calibration(
-        temperature=round(math.exp(log_temperature), 4), unknown=round(unknown, 4), incidents=len(outcomes)
-    )
+    fitted = Calibration(temperature=round(math.exp(log_temperature), 4), unknown=round(unknown, 4))
+    open_ended = [item for item in applied(outcomes, fitted) if item.verdict == UNKNOWN]
+    share = (sum(item.right for item in open_ended) + _UNLISTED[0]) / (len(open_ended) + sum(_UNLISTED))
+    return fitted.model_copy(update={"unlisted": round(share, 4), "incidents": len(outcomes)})
 
 
 def applied(outcomes: Sequence[CaseOutcome], calibration: Calibration) -> Iterator[CaseOutcome]:
     """Return the same incidents as judged by rules alone under another calibration."""
     for item in outcomes:
         shares = probabilities(item.scores, calibration)
-        verdict, probability = best(shares)
+        verdict, probability = best(shares, calibration)
         others = sorted(shares, key=lambda name: (-shares[name], name))
         ranked = [verdict, *(name for name in others if name not in {verdict, NONE, UNKNOWN})]
         yield item.model_copy(update={"verdict": verdict, "probability": probability, "ranked": tuple(ranked)})
@@ -82,5 +86,9 @@ def calibrated(outcomes: Sequence[CaseOutcome]) -> CalibratedScore:
 
 
 def _right(item: CaseOutcome, calibration: Calibration) -> float:
+    """Return the probability of the right answer; a known cause without support is part of what nothing explains."""
     shares = probabilities(item.scores, calibration)
-    return sum(shares.get(name, 0.0) for name in item.accepted)
+    named = sum(share for name, share in shares.items() if name in item.accepted and name != UNKNOWN)
+    if UNKNOWN in item.accepted:
+        return named + calibration.unlisted * shares[UNKNOWN]
+    return named or (1 - calibration.unlisted) * shares[UNKNOWN]

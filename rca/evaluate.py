@@ -225,7 +225,7 @@ def _withheld(analysis: Analysis, knowledge: Knowledge, accepted: Sequence[str])
         return None
     others = [cause for cause in knowledge.causes.values() if cause.id not in accepted]
     ranking = rank(others, analysis.view, signatures=knowledge.signatures, calibration=knowledge.calibration)
-    verdict, probability = answer(ranking)
+    verdict, probability = answer(ranking, knowledge.calibration)
     return Withheld(verdict=verdict, probability=probability)
 
 

@@ -100,7 +100,7 @@ def _healthy(folder: Path, knowledge: Knowledge, notes: Notes, *, jobs: int, tel
         facts = extract_facts(reading.events, told)
         ranking = ranking_of(View(events=reading.events, facts=facts), knowledge)
     notes.warnings += [f"In the baseline, {warning}" for warning in told.warnings]
-    return _side(folder, reading, facts, doubts=doubts(facts, *answer(ranking)))
+    return _side(folder, reading, facts, doubts=doubts(facts, *answer(ranking, knowledge.calibration)))
 
 
 def _side(folder: Path, reading: Reading, facts: Mapping[str, Fact], *, doubts: Sequence[str] = ()) -> Side:

@@ -150,7 +150,7 @@ def observe(run_dir: Path, knowledge: Knowledge) -> View:
 def order(view: View, knowledge: Knowledge) -> tuple[str, ...]:
     """Return the verdict and then the causes by falling probability, for a run that was observed before."""
     ranking = ranking_of(view, knowledge)
-    chosen, _ = answer(ranking)
+    chosen, _ = answer(ranking, knowledge.calibration)
     others = [item.cause.id for item in ranking.candidates if item.cause.id not in {NONE, chosen}]
     return (chosen, *others)
 
@@ -211,6 +211,7 @@ def _diagnosis(
         healthy=healthy * left,
         healthy_cause=knowledge.causes.get(NONE),
         failure=observed,
+        calibration=knowledge.calibration,
     )
     first = facts.get("failure.event")
     return Diagnosis(

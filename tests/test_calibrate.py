@@ -57,7 +57,7 @@ def test_few_incidents_do_not_move_the_authors_values_far() -> None:
         item.model_copy(update={"accepted": tuple(item.scores)}) for item in incidents(count=20, stretch=1.0)
     ]
     fitted = fit(always_right)
-    assert math.log(fitted.temperature) == pytest.approx(0, abs=0.01)
+    assert math.log(fitted.temperature) == pytest.approx(0, abs=0.2)
 
 
 def test_every_incident_is_judged_by_a_calibration_that_has_not_seen_it() -> None:

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from rca.diagnosis import Failure, Hypothesis, Verdict
 from rca.hypotheses.decide import decide
 from rca.hypotheses.score import NONE, UNKNOWN
-from rca.rules.schema import Cause
+from rca.rules.schema import Calibration, Cause
 
 _SURROUNDINGS = frozenset({"environment", "hardware"})
 _WORDS = ((0.97, "almost certain"), (0.9, "very likely"), (0.7, "likely"), (0.5, "more likely than not"))
@@ -25,10 +25,16 @@ def verdict(
     healthy: float,
     healthy_cause: Cause | None,
     failure: Failure | None,
+    calibration: Calibration,
 ) -> Verdict:
     """Return the answer; `unknown` and `healthy` are the probabilities of these two outcomes."""
     best = max(hypotheses, key=lambda item: item.probability, default=None)
-    kind, probability = decide(leading=best.probability if best is not None else 0.0, unknown=unknown, healthy=healthy)
+    kind, probability = decide(
+        leading=best.probability if best is not None else 0.0,
+        unknown=unknown,
+        healthy=healthy,
+        calibration=calibration,
+    )
     if kind == NONE and healthy_cause is not None:
         return Verdict(
             cause=NONE,

@@ -5,27 +5,38 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from rca.hypotheses.score import NONE, UNKNOWN, Ranking
+from rca.rules.schema import Calibration
 
 WEAK = 0.3
 """A leading cause below this probability is not named: the verdict is `unknown`."""
 
 
-def answer(ranking: Ranking) -> tuple[str, float]:
+def answer(ranking: Ranking, calibration: Calibration) -> tuple[str, float]:
     """Return the id that the rules alone answer with, and its probability."""
-    return best({item.cause.id: item.probability for item in ranking.candidates} | {UNKNOWN: ranking.unknown})
+    shares = {item.cause.id: item.probability for item in ranking.candidates} | {UNKNOWN: ranking.unknown}
+    return best(shares, calibration)
 
 
-def best(shares: Mapping[str, float]) -> tuple[str, float]:
+def best(shares: Mapping[str, float], calibration: Calibration) -> tuple[str, float]:
     """Return the answer to probabilities by id, `unknown` and perhaps `none` among them."""
     leading = max(sorted(set(shares) - {NONE, UNKNOWN}), key=shares.__getitem__, default="")
-    kind, probability = decide(leading=shares.get(leading, 0.0), unknown=shares[UNKNOWN], healthy=shares.get(NONE, 0.0))
+    kind, probability = decide(
+        leading=shares.get(leading, 0.0),
+        unknown=shares[UNKNOWN],
+        healthy=shares.get(NONE, 0.0),
+        calibration=calibration,
+    )
     return kind or leading, probability
 
 
-def decide(*, leading: float, unknown: float, healthy: float) -> tuple[str, float]:
-    """Return `none`, `unknown`, or the empty string for the leading cause, with the probability of that answer."""
+def decide(*, leading: float, unknown: float, healthy: float, calibration: Calibration) -> tuple[str, float]:
+    """Return `none`, `unknown`, or the empty string for the leading cause, with the probability of that answer.
+
+    What no cause explains is mostly due to a known cause that left no sign; the answer `unknown` is right only for the
+    share whose cause nobody listed.
+    """
     if healthy > max(leading, unknown):
         return NONE, healthy
     if unknown >= leading or leading < WEAK:
-        return UNKNOWN, max(unknown, 1 - leading if leading < WEAK else 0.0)
+        return UNKNOWN, calibration.unlisted * max(unknown, 1 - leading if leading < WEAK else 0.0)
     return "", leading

@@ -337,5 +337,8 @@ class Calibration(_Model):
     """Every log-odds is divided by it: above 1 the rules were too sure of themselves."""
     unknown: float = 0.0
     """Nats added to the head start of `unknown`."""
+    unlisted: Annotated[float, Field(ge=0, le=1)] = 0.25
+    """Share of the incidents that no cause explains whose cause nobody listed; the others have a known cause that left
+    no sign. A quarter of the incidents of a large service had a new cause (RCACopilot, EuroSys'24)."""
     incidents: int = 0
     """How many labelled incidents it was fitted on."""

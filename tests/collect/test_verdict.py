@@ -6,7 +6,7 @@ import pytest
 
 from rca.collect.verdict import environment_findings, in_words, missing, verdict
 from rca.diagnosis import Evidence, Hypothesis
-from rca.rules.schema import Cause
+from rca.rules.schema import Calibration, Cause
 
 HEALTHY = Cause(id="none", title="Nothing wrong", sentence="The run finished.", summary="-", prior=0.1)
 
@@ -16,7 +16,8 @@ def hypothesis(cause: str, probability: float, **more) -> Hypothesis:
 
 
 def answer(*hypotheses: Hypothesis, unknown: float = 0.1, healthy: float = 0.0):
-    return verdict(hypotheses, unknown=unknown, healthy=healthy, healthy_cause=HEALTHY, failure=None)
+    return verdict(hypotheses, unknown=unknown, healthy=healthy, healthy_cause=HEALTHY, failure=None,
+                   calibration=Calibration(unlisted=0.5))  # fmt: skip
 
 
 def test_the_most_probable_cause_is_the_answer() -> None:
