@@ -110,7 +110,11 @@ RULES = (
     Rule(r"^\s*OS\s*:\s*(\S.*\(.*\))", _system("os")),
     Rule(r"^\s*GCC version\s*:\s*(\S.*)", _system("gcc")),
     Rule(r"^\s*Libc version\s*:\s*(\S.*)", _system("libc")),
-    Rule(r"^\s*GPU (\d{1,3})\s?: ((?:NVIDIA|Tesla|GeForce|Quadro|AMD|A100|H100|H200|B200|RTX)[^(\n]*)", _device),
+    Rule(
+        r"^\s*(?:GPU models and configuration: )?GPU (\d{1,3})\s?: "
+        r"((?:NVIDIA|Tesla|GeForce|Quadro|AMD|A100|H100|H200|B200|RTX)[^(\n]*)",
+        _device,
+    ),
     Rule(r"torch\.cuda\.get_arch_list\(\)[\s:=]*(\[[^\]]*\])", _system("arch_list")),
     Rule(r"torch\.cuda\.get_device_capability\([^)]*\)[\s:=]*\((\d+), (\d+)\)", _capability),
     Rule(r"torch\.cuda\.get_device_name\([^)]*\)[\s:=]*'?([^'\n]+)", _system("gpu_name")),

@@ -45,6 +45,12 @@ def test_collect_env(read: Any, prefix: str) -> None:
     assert [event.attr("index") for event in found.table.named("system.gpu")] == [0, 1]
 
 
+def test_collect_env_writes_a_single_device_behind_its_heading(read: Any) -> None:
+    report = COLLECT_ENV.replace("GPU 1: NVIDIA A100-SXM4-80GB\n", "").replace("configuration:\n", "configuration: ")
+    found = read("env.txt", report).table.named("system.gpu")
+    assert [(event.attr("index"), event.attr("name")) for event in found] == [(0, "NVIDIA A100-SXM4-80GB")]
+
+
 @pytest.mark.parametrize("lines", [4, 19, 23, 24])
 def test_a_failure_right_after_a_report_is_still_an_exception(read: Any, lines: int) -> None:
     head = "\n".join(COLLECT_ENV.splitlines()[:lines])
