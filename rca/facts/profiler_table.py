@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping
 
 from rca.events import Event, EventTable
@@ -13,8 +14,12 @@ CATALOGUE: Mapping[str, str] = {
     "profile.syncs": "number of those calls",
     "profile.launch_share": "share of the CPU time in kernel launches, from a printed profiler table",
     "profile.dataloader_share": "share of the CPU time in the data loader, from a printed profiler table",
+    "profile.communication_share": "share of the device time in kernels of collectives, from a printed profiler table",
     "profile.device_share": "device time over CPU time of a printed profiler table",
 }
+
+_PERCENT = re.compile(r"(\d{1,3}(?:\.\d{1,4})?)%")
+_KERNEL = re.compile(r"kernel", re.I)
 
 
 def printed(events: EventTable) -> Iterator[Fact]:
@@ -55,4 +60,22 @@ def _share(event: Event, kind: str, whole: float | None) -> float | None:
     return None
 
 
-FACTS: tuple[FactFunction, ...] = (printed,)
+def collectives(events: EventTable) -> Iterator[Fact]:
+    """Which share of the device time do the kernels of collectives have?
+
+    The last percentage of a row is that of the device; the rows of the host's calls hold the same work once more.
+    """
+    kernels = {
+        str(event.attr("name")): (float(shares[-1]) / 100, event)
+        for event in events.named("profiler.op_collective")
+        if _KERNEL.search(str(event.attr("name"))) and (shares := _PERCENT.findall(str(event.attr("shares"))))
+    }
+    if kernels:
+        share = min(sum(value for value, _event in kernels.values()), 1.0)
+        says = f"{percent(share)} of the profiled device time is spent in collectives ({', '.join(list(kernels)[:2])})."
+        yield from emit(
+            "profile.communication_share", share, says, events=[event.event_id for _value, event in kernels.values()]
+        )
+
+
+FACTS: tuple[FactFunction, ...] = (printed, collectives)

@@ -19,6 +19,7 @@ from rca.facts import (
     chronology,
     collectives,
     data_passes,
+    device_scaling,
     divergence,
     environment,
     evaluated_split,
@@ -71,6 +72,7 @@ from rca.facts.interface import Fact, FactFunction, Facts
 MODULES = (
     run,
     data_passes,
+    device_scaling,
     chronology,
     silence,
     attempts,

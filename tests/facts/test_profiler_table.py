@@ -30,3 +30,16 @@ def test_shares_are_told_by_tables_with_and_without_percentages(
     assert found["profile.syncs"] == 3000
     assert found["profile.launch_share"] == pytest.approx(0.12)
     assert found["profile.device_share"] == pytest.approx(0.4)
+
+
+def test_kernels_of_collectives_have_a_share_of_the_device_time(
+    reported: Callable[[Mapping[str, Any]], dict[str, Any]],
+) -> None:
+    table = """\
+                                     Name     Self CUDA   Self CUDA %    CUDA total    # of Calls
+ ncclReduceScatterRingLLKernel_sum_f16     300.000ms        30.00%     300.000ms            96
+         ncclAllGatherRingLLKernel_sum     150.000ms        15.00%     150.000ms            96
+                       nccl:all_gather       0.000us        15.00%     150.000ms            96
+                     ampere_sgemm_32x4     550.000ms        55.00%     550.000ms           960
+"""
+    assert reported({"profile.txt": table})["profile.communication_share"] == pytest.approx(0.45)

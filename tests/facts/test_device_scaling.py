@@ -1,0 +1,41 @@
+"""Runs of one job on more and on fewer devices."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import pytest
+
+Reported = Callable[[Mapping[str, Any]], dict[str, Any]]
+
+
+def bars(total: int, rate: str) -> str:
+    return "".join(f"steps:  {i}%|##   | {i * 4}/{total} [00:01<10:00,  {rate}, loss=0.5{i}]\n" for i in range(1, 9))
+
+
+def test_epoch_times_are_held_against_the_devices_of_the_launch(reported: Reported) -> None:
+    found = reported(
+        {
+            "a.log": "$ python train.py\nCUDA_VISIBLE_DEVICES=3\nEpoch 1 took 90.0 s, loss 0.4\n",
+            "b.log": "$ accelerate launch --num_processes 4 train.py\nEpoch 1 took 45.0 s, loss 0.4\n",
+        }
+    )
+    assert found["scaling.speedup"] == pytest.approx(2.0)
+    assert found["scaling.efficiency"] == pytest.approx(0.5)
+    assert found["scaling.devices"] == 4
+
+
+def test_fewer_steps_for_the_same_data_count(reported: Reported) -> None:
+    found = reported({"run_1gpu.log": bars(800, "1.00s/it"), "run_2gpus.log": bars(400, "1.60s/it")})
+    assert found["scaling.efficiency"] == pytest.approx(1 / 1.6, rel=0.01)
+
+
+def test_as_many_steps_mean_a_batch_for_each_device(reported: Reported) -> None:
+    found = reported({"run_1gpu.log": bars(800, "1.00s/it"), "run_2gpus.log": bars(800, "1.05s/it")})
+    assert found["scaling.efficiency"] == pytest.approx(1 / 1.05, rel=0.01)
+
+
+def test_runs_on_equally_many_devices_say_nothing(reported: Reported) -> None:
+    found = reported({"a_2gpu.log": bars(800, "1.00s/it"), "b_2gpu.log": bars(800, "2.00s/it")})
+    assert "scaling.efficiency" not in found
