@@ -21,6 +21,8 @@ _CENTRED, _UNIT, _IMAGENET, _CAFFE, _RAW = "-1 to 1", "0 to 1", "ImageNet's mean
 _OPTIONS = {"INCEPTION": _CENTRED, "VGG": _CAFFE, "NONE": _RAW}
 """Scaling options of Triton's image_client: INCEPTION is x / 127.5 - 1, VGG subtracts (123, 117, 104)."""
 _WORDS = {"inception": _CENTRED, "imagenet": _IMAGENET, "caffe": _CAFFE, "vgg": _CAFFE, "tf": _CENTRED, "unit": _UNIT}
+_FRACTION = re.compile(r"(\d{1,4}\.?\d{0,4}) ?/ ?(\d{1,4}\.?\d{0,4})")
+_BRIGHT, _BYTE, _DARK = 50.0, 255.0, 0.5
 _NUMBER = re.compile(r"-?\d+(?:\.\d+)?")
 _CASE_KEYS = frozenset({"do_lower_case", "do_lowercase", "tokenizer_lowercase", "lowercase_tokens"})
 _CASED = re.compile(r"(?:^|[-_/.])(?P<un>un)?cased(?:$|[-_/.])", re.I)
@@ -63,9 +65,9 @@ def _scaling(events: EventTable) -> _Said:
             kind = _by_mean(_NUMBER.findall(event.text))
         elif last in {"scaling", "normalization", "normalisation", "normalize", "pixel_range", "input_range"}:
             kind = _OPTIONS.get(event.text.upper()) or _WORDS.get(event.text.lower()) or _by_range(event.text)
-        elif last in {"rescale_factor", "scale_factor", "pixel_scale"} and event.value:
-            kind = _CENTRED if abs(event.value - 1 / 127.5) < 1e-4 else None
-            if abs(event.value - 1 / 255) < 1e-4:
+        elif last in {"rescale", "rescale_factor", "scale_factor", "pixel_scale"} and (factor := _factor(event)):
+            kind = _CENTRED if abs(factor - 1 / 127.5) < 1e-4 else None
+            if abs(factor - 1 / 255) < 1e-4:
                 unit.setdefault(event.source, {}).setdefault(_UNIT, event.event_id)
         elif "totensor" in key or (last in {"type", "name", "_target_"} and "totensor" in event.text.lower()):
             unit.setdefault(event.source, {}).setdefault(_UNIT, event.event_id)
@@ -75,8 +77,35 @@ def _scaling(events: EventTable) -> _Said:
         kind = _told(event)
         if kind is not None:
             (unit if kind == _UNIT else found).setdefault(event.source, {}).setdefault(kind, event.event_id)
+    # A program that trains may scale its batches later, on the device or in the model.
+    trains = {series.source for series in events.all_metrics("loss")}
+    for event in events.named("preparation.input_range", kind="log"):
+        kind = _seen(event) if event.source not in trains else None
+        if kind is not None:
+            (unit if kind == _UNIT else found).setdefault(event.source, {}).setdefault(kind, event.event_id)
     # Division by 255 is only the first half where a mean is subtracted afterwards.
     return {**unit, **found}
+
+
+def _factor(event: Event) -> float | None:
+    """Return a factor that is written as a number or as a fraction (`1./255`, as Keras generators take it)."""
+    parts = _FRACTION.fullmatch(event.text.strip())
+    if parts is None:
+        return event.value
+    return float(parts[1]) / float(parts[2]) if float(parts[2]) else None
+
+
+def _seen(event: Event) -> str | None:
+    """Return the scaling that the smallest and largest value of a float batch show; None for anything else.
+
+    Pixels are told by their bounds: a byte, the unit range, or -1 to 1. What was divided by a deviation has none.
+    """
+    low, high = event.attr("low", event.attr("from")), event.attr("high", event.attr("to"))
+    if not isinstance(low, (int, float)) or not isinstance(high, (int, float)):
+        return None
+    if low >= 0:
+        return _RAW if _BRIGHT < high <= _BYTE else _UNIT if 0 < high <= 1 else None
+    return _CENTRED if -1 <= low <= -_DARK and high <= 1 else None
 
 
 def _by_mean(texts: list[str]) -> str | None:

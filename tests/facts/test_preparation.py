@@ -82,3 +82,19 @@ def test_two_reports_about_the_same_examples(facts_of: Any) -> None:
     assert found["quality.lost_share"] == pytest.approx(0.25)
     assert found["quality.of"] == "service"
     assert "quality.lost_share" not in facts_of({"serve.log": "nothing\n", "train.log": REPORT.format("0.9600")})
+
+
+@pytest.mark.parametrize(
+    ("line", "clash"),
+    [
+        ("input tensor float32 (1, 3, 96, 96) min=0.000 max=251.000\n", True),
+        ("feed: float16, range [-1.0, 0.992]\n", True),
+        ("input tensor float32 (1, 3, 96, 96) min=0.000 max=0.996\n", False),
+        ("input tensor float32 (1, 3, 96, 96) min=-2.1179 max=2.6400\n", False),
+        ("input array uint8 min=0 max=251\n", False),
+        ("input tensor float32 min=0.000 max=251.000\nstep 10 loss 2.1\nstep 20 loss 2.0\n", False),
+    ],
+)
+def test_the_bounds_of_a_batch_against_the_scaling_of_training(reported: Any, line: str, clash: bool) -> None:
+    found = reported({"train.json": {"augment": {"rescale": "1./255"}}, "predict.log": line})
+    assert ("preparation.conflict" in found) is clash
