@@ -8,13 +8,14 @@ from collections.abc import Iterator, Mapping
 import numpy as np
 
 from rca.events import EventTable, MetricSeries
-from rca.facts.emit import emit, percent
+from rca.facts.emit import emit, number, percent
 from rca.facts.interface import Fact, FactFunction
 from rca.facts.request_log import group_of
 
 CATALOGUE: Mapping[str, str] = {
     "outputs.repeat_spread": "median spread of an output between repetitions of one input, over its mean",
     "outputs.repeat_inputs": "number of inputs that were given more than once",
+    "outputs.repeat_difference": "largest difference that was printed between two passes over the same inputs",
     "outputs.batch_dependence": "rank correlation of the output with the batch size, between repetitions of one input",
 }
 _IDENTITY = re.compile(
@@ -112,4 +113,17 @@ def _by_batch(events: EventTable, name: str) -> Iterator[Fact]:
             return
 
 
-FACTS: tuple[FactFunction, ...] = (repeats,)
+def passes(events: EventTable) -> Iterator[Fact]:
+    """How far apart are two passes over the same inputs, where a program printed it?"""
+    told = [
+        (float(value), event.event_id)
+        for event in events.named("outputs.repeat_difference", kind="log")
+        if isinstance(value := event.attr("value"), (int, float))
+    ]
+    if told:
+        value, event_id = max(told)
+        says = f"Two passes over the same inputs differ by {number(value)}."
+        yield from emit("outputs.repeat_difference", value, says, events=[event_id])
+
+
+FACTS: tuple[FactFunction, ...] = (repeats, passes)

@@ -105,3 +105,9 @@ def test_numbers_beyond_all_measure(facts_of: Facts) -> None:
     huge = "9" * 400
     rows = f'{{"id": 1, "repeats": 3, "score": [{huge}, 1, 2], "ms_per_token_list": [{huge}, 1, 2]}}\n' * 5
     assert "outputs.repeat_spread" not in facts_of({"probe.jsonl": rows})
+
+
+def test_two_passes_over_the_same_inputs(reported: Facts) -> None:
+    log = "two forward passes of the net: max abs diff = 0.25\ntwo forward passes of the session: max abs diff = 0.0\n"
+    assert reported({"parity.log": log})["outputs.repeat_difference"] == 0.25
+    assert "outputs.repeat_difference" not in reported({"parity.log": "torch against onnx: max abs diff = 0.25\n"})
