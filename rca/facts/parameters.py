@@ -73,12 +73,13 @@ def untouched(events: EventTable) -> Iterator[Fact]:
     yield from emit(
         "parameters.described", count, f"Statistics of {count} parameters were found.", events=[rows[0].event_id]
     )
-    norms = {name: items for name, items in _by_name(rows, "norm").items() if not _NO_MATRIX.search(name)}
+    sizes = {**_by_name(rows, "absmax"), **_by_name(rows, "magnitude"), **_by_name(rows, "norm")}
+    norms = {name: items for name, items in sizes.items() if not _NO_MATRIX.search(name)}
     last = {name: items[-1] for name, items in norms.items()}
     zero_born = {name: item for name, item in last.items() if STARTS_AT_ZERO.search(name)}
     if len(zero_born) >= _FEWEST:
         still = [item[1].event_id for item in zero_born.values() if item[0] == 0.0]
-        says = f"{len(still)} of {len(zero_born)} adapter matrices that start at zero have a norm of exactly 0."
+        says = f"{len(still)} of {len(zero_born)} adapter matrices that start at zero still are exactly 0."
         yield from emit("parameters.untouched_share", len(still) / len(zero_born), says, events=still)
     twice = {name: items for name, items in norms.items() if _places(items) >= 2 and items[0][0] > 0}
     if len(twice) >= _FEWEST:

@@ -67,3 +67,19 @@ def test_lines_about_a_parameter(read: Any, prefix: str, line: str, expected: di
 )
 def test_other_lines_describe_no_parameter(read: Any, line: str) -> None:
     assert described(read, "train.log", f"{line}\n") == []
+
+
+@pytest.mark.parametrize("form", ["{},{}", "{}: {}", "{} = tensor({}, device='cuda:0')", "{}\t{}", "{}, {}, -0.5, 0.7"])
+def test_a_listing_of_parameters_with_a_number_each(read: Any, form: str) -> None:
+    names = [f"net_block_{k}_proj.lora_up.weight" for k in range(3)]
+    text = "".join(
+        form.format(name, value) + "\n" for name, value in zip(names, ("0.0", "0.25", "1.5e-3"), strict=True)
+    )
+    rows = described(read, "check.txt", f"loading adapter\n{text}done\n")
+    assert [(row["name"], row["magnitude"]) for row in rows] == list(zip(names, (0.0, 0.25, 0.0015), strict=True))
+
+
+def test_a_rounded_zero_and_a_single_line_are_no_measurement(read: Any) -> None:
+    rounded = "".join(f"net.{k}.lora_B.weight,0.0000\n" for k in range(4))
+    assert described(read, "check.txt", rounded) == []
+    assert described(read, "check.txt", "net.0.lora_B.weight,0.0\n") == []

@@ -16,6 +16,7 @@ from rca.ingest.blocks.metric_tables import MetricTableParser
 from rca.ingest.blocks.nvidia_smi import NvidiaSmiParser
 from rca.ingest.blocks.nvidia_smi_query import NvidiaSmiQueryParser
 from rca.ingest.blocks.parameter_lines import ParameterLinesParser
+from rca.ingest.blocks.parameter_listing import ParameterListingParser
 from rca.ingest.blocks.request_lines import LlamaTimingsParser, RequestLineParser, VllmStatsParser
 from rca.ingest.blocks.score_listings import ScoreListingParser
 from rca.ingest.blocks.score_tables import ScoreTableParser
@@ -56,6 +57,7 @@ TABLES: tuple[BlockParser, ...] = (
     ScoreTableParser(),
     ScoreListingParser(),
     ParameterLinesParser(),
+    ParameterListingParser(),
     TokenDumpParser(),
     TransformsParser(),
     CocoSummaryParser(),
