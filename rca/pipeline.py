@@ -25,12 +25,13 @@ from rca.facts.registry import CATALOGUE
 from rca.facts.trace import breakdowns
 from rca.hypotheses.decide import answer
 from rca.hypotheses.match import View, met_rules
-from rca.hypotheses.score import NONE, Ranking
+from rca.hypotheses.score import NONE, Ranking, rank
 from rca.ingest.context import lines_around
 from rca.notes import Notes
 from rca.observation import Progress, Reading, healthy_beside, observed, ranking_of, run_name
 from rca.redact import redact_diagnosis
 from rca.rules.load import Knowledge, load
+from rca.rules.schema import Calibration
 from rca.rules.testing import Judged
 from rca.rules.words import maturity_note
 
@@ -148,9 +149,14 @@ def observe(run_dir: Path, knowledge: Knowledge) -> View:
 
 
 def order(view: View, knowledge: Knowledge) -> tuple[str, ...]:
-    """Return the verdict and then the causes by falling probability, for a run that was observed before."""
-    ranking = ranking_of(view, knowledge)
-    chosen, _ = answer(ranking, knowledge.calibration)
+    """Return the verdict and then the causes by falling probability, for a run that was observed before.
+
+    It is the answer on the scale of the authors, without what was fitted: a case tells whether its rules agree with
+    each other, and a fit must not change that.
+    """
+    authors = Calibration()
+    ranking = rank(knowledge.causes.values(), view, signatures=knowledge.signatures, calibration=authors)
+    chosen, _ = answer(ranking, authors)
     others = [item.cause.id for item in ranking.candidates if item.cause.id not in {NONE, chosen}]
     return (chosen, *others)
 

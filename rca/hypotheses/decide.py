@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 
 from rca.hypotheses.score import NONE, UNKNOWN, Ranking
@@ -32,11 +33,14 @@ def best(shares: Mapping[str, float], calibration: Calibration) -> tuple[str, fl
 def decide(*, leading: float, unknown: float, healthy: float, calibration: Calibration) -> tuple[str, float]:
     """Return `none`, `unknown`, or the empty string for the leading cause, with the probability of that answer.
 
-    What no cause explains is mostly due to a known cause that left no sign; the answer `unknown` is right only for the
-    share whose cause nobody listed.
+    Which answer it is, is decided on the scale of the authors, without the fitted head start of `unknown`: naming the
+    leading cause with its modest probability helps more than withholding it. What no cause explains is mostly due to a
+    known cause that left no sign, so the answer `unknown` is stated for the share whose cause nobody listed.
     """
-    if healthy > max(leading, unknown):
+    authors = math.exp(-calibration.unknown / calibration.temperature)
+    strength = leading / (leading + (1 - leading) * authors) if leading else 0.0
+    if healthy > max(leading, unknown * authors):
         return NONE, healthy
-    if unknown >= leading or leading < WEAK:
-        return UNKNOWN, calibration.unlisted * max(unknown, 1 - leading if leading < WEAK else 0.0)
+    if unknown * authors >= leading or strength < WEAK:
+        return UNKNOWN, calibration.unlisted * max(unknown, 1 - leading)
     return "", leading
