@@ -22,6 +22,7 @@ _FILE = re.compile(
     rf"(?:^|[^a-z0-9])(?:(?P<n>\d{{1,4}}|{'|'.join(_WORDS)})[ _-]?(?:x[ _-]?)?(?:gpus?|cards?|devices?|procs?|ranks?)"
     r"|(?:n?gpus?|world|np|ws)[ _-]?(?P<after>\d{1,4}))(?:[^a-z0-9]|$)"
 )
+_COUNTS = ("gpus", "num_gpus", "n_gpus", "n_gpu", "world_size", "devices", "num_devices", "nproc", "ranks", "num_ranks")
 _FEWEST = 3
 _PLANS = ("steps_per_epoch", "max_steps")
 _SAME = 0.1
@@ -42,6 +43,7 @@ def scaling(events: EventTable) -> Iterator[Fact]:
     runs = _runs(events)
     pairs = [(few, many) for few in runs for many in runs if few.devices < many.devices and few.epoch == many.epoch]
     if not pairs:
+        yield from _sweep(events)
         return
     few, many = max(pairs, key=lambda pair: pair[1].devices / pair[0].devices)
     ratio = many.devices / few.devices
@@ -60,6 +62,32 @@ def scaling(events: EventTable) -> Iterator[Fact]:
     yield from emit("scaling.efficiency", round(efficiency, 4), says, events=seen)
     yield from emit("scaling.speedup", round(speedup, 4), says, unit="x", events=seen)
     yield from emit("scaling.devices", many.devices, says, events=seen)
+
+
+def _sweep(events: EventTable) -> Iterator[Fact]:
+    """Read a benchmark that gives the speed for several numbers of devices, in lines or in a table."""
+    told: dict[int, list[tuple[float, int]]] = {}
+    for event in events.named("scaling.throughput", kind="log"):
+        count, value = event.attr("devices") or event.attr("count"), event.attr("value")
+        if isinstance(count, (int, float)) and isinstance(value, (int, float)):
+            told.setdefault(int(count), []).append((float(value), event.event_id))
+    for counts in (series for name in _COUNTS for series in events.all_metrics(name)):
+        for speeds in events.all_metrics("throughput"):
+            if speeds.source == counts.source and len(speeds) == len(counts):
+                for count, value, event_id in zip(counts.value, speeds.value, speeds.event_id, strict=True):
+                    told.setdefault(int(count), []).append((float(value), int(event_id)))
+    speed = {count: float(np.median([value for value, _event in rows])) for count, rows in told.items() if count > 0}
+    if len(speed) < 2 or not speed[min(speed)] > 0:
+        return
+    few, many = min(speed), max(speed)
+    speedup = speed[many] / speed[few]
+    efficiency = speedup * few / many
+    says = f"With {many} devices the speed is {number(speed[many])}, with {few} it is {number(speed[few])}: "
+    says += f"{percent(efficiency)} of what the devices could give."
+    seen = [told[few][-1][1], told[many][-1][1]]
+    yield from emit("scaling.efficiency", round(efficiency, 4), says, events=seen)
+    yield from emit("scaling.speedup", round(speedup, 4), says, unit="x", events=seen)
+    yield from emit("scaling.devices", many, says, events=seen)
 
 
 def _runs(events: EventTable) -> list[_Run]:

@@ -39,3 +39,13 @@ def test_as_many_steps_mean_a_batch_for_each_device(reported: Reported) -> None:
 def test_runs_on_equally_many_devices_say_nothing(reported: Reported) -> None:
     found = reported({"a_2gpu.log": bars(800, "1.00s/it"), "b_2gpu.log": bars(800, "2.00s/it")})
     assert "scaling.efficiency" not in found
+
+
+def test_a_benchmark_over_numbers_of_devices(reported: Reported) -> None:
+    lines = "1 GPU: 100.0 images/s\n2 GPUs: 130.0 images/s\n4 GPUs: 160.0 images/s\n"
+    assert reported({"bench.log": lines})["scaling.efficiency"] == pytest.approx(0.4)
+
+
+def test_a_table_over_numbers_of_devices(reported: Reported) -> None:
+    table = "num_gpus,batch,samples/s\n1,32,100\n2,32,196\n4,32,380\n"
+    assert reported({"sweep.csv": table})["scaling.efficiency"] == pytest.approx(0.95)
