@@ -9,7 +9,8 @@ from typing import Any, Literal, TypeVar
 import re2 as re
 
 from rca.baseline import Difference
-from rca.diagnosis import Diagnosis, Redaction, Setting, map_text
+from rca.diagnosis import Diagnosis, Redaction, Setting
+from rca.redact.every_text import map_text
 from rca.redact.places import host_spans, ip_spans, mail_spans, may_name_places, path_spans, user_spans
 from rca.redact.secrets import secret_spans
 from rca.redact.vocabulary import COMMON_FOLDERS, NO_HOSTS, SHARED_ACCOUNTS

@@ -7,8 +7,9 @@ import re
 import pytest
 from redact.corpus import secrets
 
-from rca.diagnosis import Diagnosis, map_text
+from rca.diagnosis import Diagnosis
 from rca.redact import redact_diagnosis
+from rca.redact.every_text import map_text
 from rca.report.html import HtmlReport
 from rca.report.registry import FORMATS
 
