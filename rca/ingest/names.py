@@ -85,6 +85,8 @@ _METRICS: dict[str, tuple[str, ...]] = {
         "lr-adam",
         "lr-sgd",
         "lr/group0",
+        "lr0",
+        "optim0_lr0",
         "optimizer/lr",
         "lr_group_0",
         "lr-adamw/pg1",

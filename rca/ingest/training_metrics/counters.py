@@ -44,6 +44,8 @@ _EVALUATION = re.compile(
 )
 _EPOCH_BATCH = re.compile(r"\b(?:TRAIN|CV) Batch (?P<epoch>\d{1,6})/(?P<batch>\d{1,9})(?!\d)")
 """wenet and what is built on it print the epoch and then the batch within it, not a batch and their number."""
+_EPOCH_RANGE = re.compile(r"(?<!\S)(?P<epoch>\d{1,6})epoch:(?P<mode>train|valid):\d{1,9}-(?P<batch>\d{1,9})batch: ")
+"""ESPnet prints the epoch and the batches that a mean covers: `2epoch:train:61-120batch: loss=1.2`."""
 _EVAL_BATCHES = re.compile(
     r"\W{0,8}(?:val|valid|test|eval)\w*:?\s{0,8}\[\s{0,8}(?P<batch>\d{1,9})/(?P<length>\d{1,9})\]", re.I
 )
@@ -106,6 +108,11 @@ def position(message: str) -> Position:
     if named:
         place.strong = True
         return place.take(named, "epoch", "batch")
+    ranged = _EPOCH_RANGE.search(text)
+    if ranged:
+        place.strong = True
+        place.evaluation = ranged["mode"] == "valid"
+        return place.take(ranged, "epoch", "batch")
     within = _EVAL_BATCHES.match(text) if place.evaluation else None
     if within:
         return place.take(within, "batch", "length")

@@ -37,6 +37,16 @@ SHAPES: list[tuple[str, str, Mapping[str, Sequence[Point]]]] = [
         {"loss": [(10 * k, 9 - k / 10) for k in range(1, 9)]},
     ),
     (
+        "ESPnet: the epoch and the batches that a mean covers",
+        "[n1] 2023-02-11 09:10:31,214 (trainer:720) INFO: 1epoch:train:1-50batch: iter_time=1.1e-03, loss=80.1, lr0=1e-06\n"
+        "[n1] 2023-02-11 09:11:31,214 (trainer:720) INFO: 1epoch:train:51-100batch: iter_time=1.1e-03, loss=nan, lr0=2e-06\n"
+        "[n1] 2023-02-11 09:12:31,214 (trainer:720) INFO: 2epoch:train:1-50batch: iter_time=1.1e-03, loss=70.5, lr0=3e-06\n",
+        {
+            "loss": [(50, 80.1), (100, math.nan), (150, 70.5)],
+            "learning_rate": [(50, 1e-06), (100, 2e-06), (150, 3e-06)],
+        },
+    ),
+    (
         "wenet: the epoch and the batch within it, and the score of an epoch joined to its name",
         "2024-05-02 10:02:31,725 INFO Epoch 0 TRAIN info lr 0.0001 rank 0\n"
         "2024-05-02 10:02:54,275 DEBUG TRAIN Batch 0/100 loss 4.135698 acc 0.19 lr 0.0004 grad_norm 1.539 rank 0\n"
