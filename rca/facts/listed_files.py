@@ -11,7 +11,7 @@ from rca.facts.emit import emit
 from rca.facts.interface import Fact, FactFunction
 
 CATALOGUE: Mapping[str, str] = {
-    "data.header_only_files": "listed data files that are empty or no longer than the header of their format, beside full ones",
+    "data.header_only_files": "listed data files that are no longer than the header of their format, beside full ones",
 }
 _HEADER: Mapping[str, int] = {
     "wav": 100,
