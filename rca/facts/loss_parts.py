@@ -13,6 +13,8 @@ from rca.facts.interface import Fact, FactFunction
 
 CATALOGUE: Mapping[str, str] = {
     "loss.nan_component": "a part of the loss that is not finite while another part stays finite",
+    "loss.parts_nan": "every part of the loss is not finite from some point on, and the whole loss was not logged",
+    "loss.parts_nan_at_start": "they are so from one of their first two points on",
 }
 _PART = re.compile(r"loss(?:$|_)|(?:^|_)(?:kl|nll|ce|bce|mse|recon)$")
 _NOT_TRAINED = re.compile(r"^(?:eval|val|valid|validation|test|summary)[_./]|scale")
@@ -23,6 +25,8 @@ def parts(events: EventTable) -> Iterator[Fact]:
     """Which part of the loss is not finite?"""
     broken: list[tuple[float, str, int]] = []
     whole: list[str] = []
+    lost: list[tuple[int, str, int]] = []
+    seen = 0
     for name in events.metric_names:
         if name == "loss" or not _PART.search(name) or _NOT_TRAINED.search(name):
             continue
@@ -30,6 +34,10 @@ def parts(events: EventTable) -> Iterator[Fact]:
         bad = ~np.isfinite(series.value)
         if len(series) < _FEWEST:
             continue
+        seen += 1
+        if bad[-1] and bad[-_FEWEST:].all():
+            first = len(bad) - int(np.argmin(bad[::-1])) if not bad.all() else 0
+            lost.append((first, name, int(series.event_id[first])))
         if bad.mean() >= 0.5:
             broken.append((float(bad.mean()), name, int(series.event_id[int(np.flatnonzero(bad)[0])])))
         elif not bad.any():
@@ -38,6 +46,15 @@ def parts(events: EventTable) -> Iterator[Fact]:
         share, name, event = max(broken)
         says = f"{name} is not finite at {share:.0%} of its points while {whole[0]} stays finite."
         yield from emit("loss.nan_component", name, says, events=[event])
+    if len(lost) < 2 or len(lost) < seen or "loss" in events.metric_names:
+        return
+    places = [first for first, _name, _event in lost]
+    names = ", ".join(name for _first, name, _event in lost[:3])
+    since = "all their points" if max(places) == 0 else f"all points after the first {max(places)}"
+    says = f"{names} are not finite at {since}."
+    shown = [event for _first, _name, event in lost]
+    yield from emit("loss.parts_nan", True, says, events=shown)
+    yield from emit("loss.parts_nan_at_start", max(places) < 2, says, events=shown)
 
 
 FACTS: tuple[FactFunction, ...] = (parts,)
