@@ -65,6 +65,7 @@ from rca.facts import (
     telemetry,
     throughput,
     trace,
+    transcripts,
     truncation,
     unchanged,
 )
@@ -119,6 +120,7 @@ MODULES = (
     repeated_inputs,
     telemetry,
     trace,
+    transcripts,
     truncation,
     unchanged,
     profiler_table,

@@ -23,6 +23,7 @@ from rca.ingest.blocks.score_tables import ScoreTableParser
 from rca.ingest.blocks.serving_benchmarks import ServingBenchmarkParser
 from rca.ingest.blocks.slurm import SacctParser, ScontrolParser, SeffParser
 from rca.ingest.blocks.token_dump import TokenDumpParser
+from rca.ingest.blocks.transcripts import TranscriptParser
 from rca.ingest.document import BlockParser
 
 VERSIONS: tuple[BlockParser, ...] = (CollectEnvParser(), PackageLinesParser(), EnvironmentParser())
@@ -56,6 +57,7 @@ TABLES: tuple[BlockParser, ...] = (
     MetricTableParser(),
     ScoreTableParser(),
     ScoreListingParser(),
+    TranscriptParser(),
     ParameterLinesParser(),
     ParameterListingParser(),
     TokenDumpParser(),
