@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
@@ -127,7 +128,8 @@ def _devices(events: EventTable, sources: Sequence[str]) -> dict[str, int]:
         if told:
             found[event.source] = max(found.get(event.source, 0), told)
     for event in events.of_kind("config"):
-        if event.name == "world_size" and event.value and event.source not in found:
+        stated = event.value if event.name == "world_size" else None
+        if stated and math.isfinite(stated) and event.source not in found:
             found[event.source] = int(event.value)
     for source in sources:
         match = _FILE.search(source.lower()) if source not in found else None

@@ -15,7 +15,6 @@ from rca.facts.interface import Fact, FactFunction
 from rca.facts.ranks import WAIT
 
 CATALOGUE: Mapping[str, str] = {
-    "step.data_share": "share of the step time spent waiting for data",
     "step.communication_share": "share of the timed step that collectives take (median over the steps)",
 }
 _PREFIX = "timer."

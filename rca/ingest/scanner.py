@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, NamedTuple, Protocol
 
 import re2
@@ -13,7 +12,9 @@ import re2
 from rca.ingest.pattern_database import compiled
 
 _REPORTS = 400_000
-"""Match reports taken from one buffer in one go; above it the buffer is searched line by line, which reports less."""
+"""Match reports taken from one block in one go; above it the block is halved."""
+_BLOCK = 1 << 20
+"""Bytes searched in one go: some patterns run over the whole of it before the first match is reported."""
 
 _TRAILING = re.compile(r"(?:\(\?P<\w+>\.[*+]\??\)|\(\.[*+]\??\)|\.[*+]\??|\[\^\\n\][*+]\??|\\s\*)$")
 
@@ -113,64 +114,77 @@ class _HyperscanScanner:
         self._others = _SetScanner(left, others) if others else None
 
     def hits(self, buffer: bytes, counted: Mapping[int, Tally]) -> Iterator[Hit]:
-        found = self._batch(buffer, counted)
-        if found is None:
-            found = self._line_by_line(buffer)
+        found = iter(()) if self._database is None else self._blocks(buffer, counted)
         if self._others is None:
             return found
         return _merge(found, self._others.hits(buffer, counted))
 
-    def _batch(self, buffer: bytes, counted: Mapping[int, Tally]) -> Iterator[Hit] | None:
-        if self._database is None:
-            return iter(())
+    def _blocks(self, buffer: bytes, counted: Mapping[int, Tally]) -> Iterator[Hit]:
+        """Search blocks of whole lines; a block that reports too much is halved down to its lines."""
+        pending = [(start, end) for start, end in _split(buffer, 0, len(buffer), _BLOCK)][::-1]
+        while pending:
+            start, end = pending.pop()
+            before = {pattern: replace(tally) for pattern, tally in counted.items()}
+            reports = self._reports(buffer, start, end, counted)
+            if reports is not None:
+                yield from _lines(buffer, sorted(set(reports)))
+                continue
+            for pattern, tally in before.items():
+                counted[pattern].count, counted[pattern].last = tally.count, tally.last
+            halves = list(_split(buffer, start, end, max((end - start) // 2, 1)))
+            if len(halves) > 1:
+                pending += halves[::-1]
+            else:
+                yield from self._one_line(buffer, start, end, counted)
+
+    def _reports(
+        self, buffer: bytes, start: int, end: int, counted: Mapping[int, Tally]
+    ) -> list[tuple[int, int]] | None:
+        """Return (end of match, pattern) of a block, or None where there are too many."""
         reports: list[tuple[int, int]] = []
         append = reports.append
         newline = buffer.find
 
-        def report(pattern: int, _start: int, end: int, _flags: int, _context: Any) -> bool | None:
+        def report(pattern: int, _start: int, stop: int, _flags: int, _context: Any) -> bool | None:
+            stop += start
             tally = counted.get(pattern)
             if tally is None:
-                append((end, pattern))
+                append((stop, pattern))
                 return len(reports) > _REPORTS or None
-            if tally.last < 0 or newline(b"\n", tally.last, end) >= 0:
+            if tally.last < 0 or newline(b"\n", tally.last, stop) >= 0:
                 tally.count += 1
-            tally.last = end
+            tally.last = stop
             return None
 
         try:
-            self._database.scan(buffer, match_event_handler=report)
+            self._database.scan(memoryview(buffer)[start:end], match_event_handler=report)
         except self._terminated:
             return None
-        return _lines(buffer, sorted(set(reports)))
+        return reports
 
-    def _line_by_line(self, buffer: bytes) -> Iterator[Hit]:
-        position = 0
-        view = memoryview(buffer)
-        while position < len(buffer):
-            first = self._first(view[position:])
-            if first is None:
-                return
-            start, end = line_around(buffer, position + max(first - 1, 0))
+    def _one_line(self, buffer: bytes, start: int, end: int, counted: Mapping[int, Tally]) -> Iterator[Hit]:
+        """Search the states of one line, or the line, and keep only which patterns were found."""
+
+        def report(pattern: int, _start: int, _end: int, _flags: int, context: set[int]) -> None:
+            context.add(pattern)
+
+        for state in re.finditer(rb"[^\r\n]+", buffer[start:end]):
             ids: set[int] = set()
+            self._database.scan(state[0], match_event_handler=report, context=ids)
+            for pattern in ids & counted.keys():
+                counted[pattern].count += 1
+                counted[pattern].last = start + state.end()
+            if ids - counted.keys():
+                yield Hit(start + state.start(), start + state.end(), frozenset(ids - counted.keys()))
 
-            def report(pattern: int, _start: int, _end: int, _flags: int, context: set[int]) -> None:
-                context.add(pattern)
 
-            self._database.scan(view[start:end], match_event_handler=report, context=ids)
-            if ids:
-                yield Hit(start, end, frozenset(ids))
-            position = end + 1
-
-    def _first(self, view: memoryview) -> int | None:
-        ends: list[int] = []
-
-        def report(_pattern: int, _start: int, end: int, _flags: int, _context: Any) -> bool:
-            ends.append(end)
-            return True
-
-        with suppress(self._terminated):
-            self._database.scan(view, match_event_handler=report)
-        return ends[0] if ends else None
+def _split(buffer: bytes, start: int, end: int, size: int) -> Iterator[tuple[int, int]]:
+    """Cut a part of the buffer into blocks of whole lines, each of about `size` bytes or one line."""
+    while start < end:
+        stop = buffer.find(b"\n", min(start + size, end) - 1, end)
+        stop = end if stop < 0 else stop + 1
+        yield start, stop
+        start = stop
 
 
 class _SetScanner:

@@ -69,10 +69,21 @@ def test_a_pattern_that_matches_nothing_at_all_is_left_out(engine: str) -> None:
     assert lines((r"^\s*$", "x"), b"a\n\nx\n") == [(b"x", {1})]
 
 
-def test_many_reports_fall_back_to_line_by_line(engine: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(module, "_REPORTS", 10)
-    text = b"step 1\n" * 100
-    assert len(lines((r"step \d", "tep"), text)) == 100
+@pytest.mark.parametrize("block", [1, 64, 1 << 20])
+@pytest.mark.parametrize("reports", [1, 10, 400_000])
+def test_blocks_of_any_size_give_the_same_lines(
+    engine: str, monkeypatch: pytest.MonkeyPatch, block: int, reports: int
+) -> None:
+    text = b"".join(b"step %d\r%d%% lost step\n" % (number, number) for number in range(300)) + b"step at the end"
+    patterns = (r"step \d", "tep", "lost", "end")
+    expected, whole = lines(patterns, text), Tally()
+    lines(patterns, text, {2: whole})
+    monkeypatch.setattr(module, "_BLOCK", block)
+    monkeypatch.setattr(module, "_REPORTS", reports)
+    counted = Tally()
+    assert lines(patterns, text) == expected
+    lines(patterns, text, {2: counted})
+    assert counted.count == whole.count
 
 
 @pytest.mark.parametrize(
