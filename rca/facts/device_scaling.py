@@ -130,7 +130,7 @@ def _devices(events: EventTable, sources: Sequence[str]) -> dict[str, int]:
     for event in events.of_kind("config"):
         stated = event.value if event.name == "world_size" else None
         if stated and math.isfinite(stated) and event.source not in found:
-            found[event.source] = int(event.value)
+            found[event.source] = int(stated)
     for source in sources:
         match = _FILE.search(source.lower()) if source not in found else None
         if match is not None:
