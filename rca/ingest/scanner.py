@@ -16,9 +16,13 @@ _REPORTS = 400_000
 _BLOCK = 1 << 20
 """Bytes searched in one go: some patterns run over the whole of it before the first match is reported."""
 
-_TRAILING = re.compile(r"(?:\(\?P<\w+>\.[*+]\??\)|\(\.[*+]\??\)|\.[*+]\??|\[\^\\n\][*+]\??|\\s\*)$")
+_TRAILING = re.compile(
+    r"(?:\(\?P<\w+>\.[*+]\??\)|\(\.[*+]\??\)|\.[*+]\??|\[\^\\n\][*+]\??|(?<!\\)(?:\\[wsSdWD]|\[(?:\\.|[^\]\\])+\])\*\??)$"
+)
 
-_BOUNDED = re.compile(r"\.\{(\d+),\d+\}\??")
+_BOUNDED = re.compile(r"\{(\d+),(\d+)\}\??")
+_FEW = 4
+"""Counted repetitions up to this many are cheap to compile."""
 
 
 class Hit(NamedTuple):
@@ -87,9 +91,9 @@ def loosen(pattern: str) -> str:
         elif char in "^$":
             index += 1
             continue
-        elif char == "." and (bounded := _BOUNDED.match(pattern, index)):
-            # A counted repetition of anything is dear to compile and a line is short: any length will do here.
-            kept.append(".*" if bounded[1] == "0" else f".{{{bounded[1]},}}")
+        elif char == "{" and (bounded := _BOUNDED.match(pattern, index)) and int(bounded[2]) > _FEW:
+            # A long counted repetition is dear to compile and a line is short: any length will do here.
+            kept.append({"0": "*", "1": "+"}.get(bounded[1], f"{{{bounded[1]},}}"))
             index = bounded.end()
             continue
         kept.append(char)
