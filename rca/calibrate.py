@@ -22,7 +22,7 @@ FEWEST = 20
 """Incidents below which a fit would follow chance."""
 _TEMPERATURE_SPREAD = 0.4
 """Standard deviation of the prior of log temperature: most likely between 2/3 and 3/2."""
-_UNKNOWN_SPREAD = 0.45
+_UNKNOWN_SPREAD = 0.4
 """Standard deviation of the prior of the head start of `unknown`, nats."""
 _UNLISTED = (1, 3)
 """Incidents of an unlisted and of a listed cause, among those that nothing explained, that are assumed beforehand."""
