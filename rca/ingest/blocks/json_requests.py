@@ -6,6 +6,7 @@ import json
 
 from rca.events import EventBuilder
 from rca.ingest.blocks.lines import claim
+from rca.ingest.blocks.request_lines import add_request
 from rca.ingest.cells import number
 from rca.ingest.document import Document
 from rca.ingest.generated_text import generation_columns
@@ -48,16 +49,5 @@ class JsonRequestParser:
         if len(found) < 2:
             return line
         attrs = {name: str(row[name])[:_LABEL] for name in _LABELS if isinstance(row.get(name), str)}
-        for name, value in found.items():
-            out.add(
-                kind="metric",
-                name=name,
-                line=line,
-                offset=document.offset(line),
-                time=document.time(line),
-                rank=document.prefix(line).rank,
-                phase="inference",
-                value=value,
-                attrs=attrs or None,
-            )
+        add_request(out, document, line, found, attrs=attrs or None)
         return claim(document, line, line + 1)

@@ -73,7 +73,7 @@ class RequestLineParser:
             if len(times) >= _FEWEST_BLOCKS and times[0] > 0:
                 found["token_time_growth"] = times[-1] / times[0]
         label = _label(text)
-        _add(out, document, line, found, attrs={"model": label} if label else None)
+        add_request(out, document, line, found, attrs={"model": label} if label else None)
         return claim(document, line, line + 1)
 
 
@@ -126,7 +126,7 @@ class LlamaTimingsParser:
             found = {"prompt_tokens": float(match[3]), "prefill_ms_per_token": float(match[4])}
         else:
             found = {"new_tokens": float(match[3]), "ms_per_token": float(match[4])}
-        _add(out, document, line, found)
+        add_request(out, document, line, found)
         return claim(document, line, line + 1)
 
 
@@ -144,11 +144,11 @@ class VllmStatsParser:
         names = ("prompt_throughput", "generation_throughput", "requests_running", "requests_waiting", "kv_cache_usage")
         found = {name: float(match[place]) for place, name in enumerate(names, start=1)}
         found["kv_cache_usage"] /= 100
-        _add(out, document, line, found)
+        add_request(out, document, line, found)
         return claim(document, line, line + 1)
 
 
-def _add(
+def add_request(
     out: EventBuilder,
     document: Document,
     line: int,
@@ -156,6 +156,7 @@ def _add(
     *,
     attrs: dict[str, str] | None = None,
 ) -> None:
+    """Add the numbers of one request as metrics of inference; latencies in seconds."""
     for name, value in found.items():
         out.add(
             kind="metric",
