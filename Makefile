@@ -2,14 +2,14 @@ PYTHON ?= python
 
 .PHONY: check format rules test samples eval
 
-check:            ## everything CI checks: format, lint, types, imports, rules, tests
+check:            ## what CI checks: format, lint, types, imports, rules, tests without the slow ones (pytest runs all)
 	ruff format --check .
 	ruff check .
 	mypy
 	lint-imports
 	$(PYTHON) -m rca rules check
 	$(PYTHON) -m rca rules test
-	$(PYTHON) -m pytest -q
+	$(PYTHON) -m pytest -q -m "not slow"
 
 format:           ## format and fix what can be fixed
 	ruff format .
@@ -19,7 +19,7 @@ rules:            ## check the knowledge base and run its cases
 	$(PYTHON) -m rca rules check
 	$(PYTHON) -m rca rules test
 
-test:
+test:             ## all tests, the slow ones too
 	$(PYTHON) -m pytest -q
 
 samples:          ## make sample_logs/ again by really running the faulty jobs
