@@ -13,8 +13,9 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import Annotated
 
-from pydantic import BaseModel, ConfigDict, ValidationError
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 import rca
 from rca.errors import NothingReadable, UsageError
@@ -118,7 +119,7 @@ class FirstRun(_Model):
 
     date: str
     rca_version: str
-    verdicts: dict[str, tuple[str, ...]]
+    verdicts: dict[str, Annotated[tuple[str, ...], Field(min_length=1)]]
     """Case -> verdict, then the other causes by falling probability, at least to the third."""
 
 
@@ -160,7 +161,9 @@ def evaluate(cases_dir: Path, knowledge: Knowledge, *, options: Options) -> Iter
     """Judge every labelled incident below `cases_dir`. Raises UsageError when there is none."""
     truths = sorted(cases_dir.glob("*/truth.json"))
     if not truths:
-        raise UsageError(f"no case found: {cases_dir} needs folders that hold run/ and truth.json")
+        deeper = next(iter(sorted(cases_dir.glob("*/*/truth.json"))), None) if cases_dir.is_dir() else None
+        hint = f"; did you mean {deeper.parents[1]}?" if deeper is not None else ""
+        raise UsageError(f"no case found: {cases_dir} needs folders that hold run/ and truth.json{hint}")
     for truth in truths:
         yield _judged(truth, knowledge, options)
 
@@ -202,7 +205,7 @@ def _judged(truth: Path, knowledge: Knowledge, options: Options) -> CaseOutcome:
 
 def _label(file: Path, knowledge: Knowledge) -> Label:
     try:
-        label = Label.model_validate_json(file.read_bytes())
+        label = Label.model_validate_json(_bytes(file))
     except ValidationError as error:
         first = error.errors(include_url=False)[0]
         raise UsageError(f'{file}: {first["msg"]}; write {{"cause": "<id>", "also_ok": []}}') from error
@@ -213,6 +216,13 @@ def _label(file: Path, knowledge: Knowledge) -> Label:
             hint = f"; did you mean {close[0]!r}?" if close else ""
             raise UsageError(f"{file}: no cause is called {name!r}{hint}")
     return label
+
+
+def _bytes(file: Path) -> bytes:
+    try:
+        return file.read_bytes()
+    except OSError as error:
+        raise UsageError(f"{file} cannot be read: {error.strerror}") from error
 
 
 def scores(ranking: Ranking) -> dict[str, float]:
@@ -234,7 +244,10 @@ def first_run(cases_dir: Path, outcomes: Sequence[CaseOutcome]) -> tuple[str, fl
     file = cases_dir / FIRST_RUN
     if not file.is_file():
         return None
-    recorded = FirstRun.model_validate_json(file.read_text(encoding="utf-8"))
+    try:
+        recorded = FirstRun.model_validate_json(_bytes(file))
+    except ValidationError as error:
+        raise UsageError(f"{file} was not written by --first-run: {error.errors()[0]['msg']}; remove it") from error
     right = [recorded.verdicts[item.case][0] in item.accepted for item in outcomes if recorded.verdicts.get(item.case)]
     return (recorded.date, sum(right) / len(right)) if right else None
 

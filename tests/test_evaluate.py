@@ -125,3 +125,18 @@ def test_an_incident_that_left_nothing_readable_counts_as_unknown(tmp_path: Path
     judged = next(evaluate(tmp_path, load(), options=Options(experiments="none")))
     assert (judged.verdict, judged.right) == ("unknown", False)
     assert judged.warnings
+
+
+@pytest.mark.parametrize("text", ["[1]", "{}", '{"date": "x", "rca_version": "y", "verdicts": {"case 0": 5}}'])
+def test_a_first_run_that_is_not_ours_is_said(tmp_path: Path, text: str) -> None:
+    (tmp_path / "first_run.json").write_text(text, encoding="utf-8")
+    with pytest.raises(UsageError, match=r"first_run\.json"):
+        first_run(tmp_path, OUTCOMES)
+
+
+def test_a_label_that_is_a_folder_and_a_folder_of_sets_are_said(tmp_path: Path) -> None:
+    (tmp_path / "set" / "one" / "truth.json").mkdir(parents=True)
+    with pytest.raises(UsageError, match="cannot be read"):
+        list(evaluate(tmp_path / "set", load(), options=Options(experiments="none")))
+    with pytest.raises(UsageError, match="did you mean"):
+        list(evaluate(tmp_path, load(), options=Options(experiments="none")))

@@ -333,9 +333,9 @@ class RecordFile(_Model):
 class Calibration(_Model):
     """How scores become probabilities, fitted on labelled incidents by `rca eval CASES_DIR --fit FILE`."""
 
-    temperature: Annotated[float, Field(gt=0)] = 1.0
+    temperature: Annotated[float, Field(ge=0.1, le=10)] = 1.0
     """Every log-odds is divided by it: above 1 the rules were too sure of themselves."""
-    unknown: float = 0.0
+    unknown: Annotated[float, Field(ge=-10, le=10)] = 0.0
     """Nats added to the head start of `unknown`."""
     unlisted: Annotated[float, Field(ge=0, le=1)] = 0.25
     """Share of the incidents that no cause explains whose cause nobody listed; the others have a known cause that left
