@@ -8,10 +8,11 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from rca.diagnosis import ContextLine, Evidence, Fix, Hypothesis
+from rca.diagnosis import Evidence, Fix, Hypothesis
 from rca.events import Event, EventTable
 from rca.hypotheses.match import FactLike
 from rca.hypotheses.score import NONE, Candidate, Found
+from rca.leads import ContextLine
 from rca.rules.load import walk
 from rca.rules.schema import Cause, Condition
 

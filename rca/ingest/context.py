@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from rca.diagnosis import ContextLine
 from rca.ingest.interface import Source
+from rca.leads import ContextLine
 
 RADIUS = 5
 """Lines before and after."""

@@ -15,7 +15,8 @@ from typing import TYPE_CHECKING, Any
 
 from markupsafe import Markup, escape
 
-from rca.diagnosis import Diagnosis, Evidence, OddLine
+from rca.diagnosis import Diagnosis, Evidence
+from rca.leads import OddLine
 from rca.report import measures, words
 from rca.report import outline as plan
 from rca.report.charts import figures

@@ -7,7 +7,8 @@ import shlex
 from typing import NamedTuple
 
 from rca.baseline import Difference, MessageDifference
-from rca.diagnosis import Diagnosis, Evidence, Experiment, Failure, Hypothesis, OddLine, TimelineEntry
+from rca.diagnosis import Diagnosis, Evidence, Experiment, Failure, Hypothesis, TimelineEntry
+from rca.leads import OddLine
 from rca.report.measures import moment, numbers_list
 from rca.report.words import count, say
 

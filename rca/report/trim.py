@@ -6,7 +6,8 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 
 from rca.baseline import Baseline
-from rca.diagnosis import Diagnosis, Evidence, Hypothesis, TimelineEntry, Unexplained
+from rca.diagnosis import Diagnosis, Evidence, Hypothesis, TimelineEntry
+from rca.leads import Unexplained
 from rca.report.chart_specs.curves import downsample
 from rca.report.words import say
 

@@ -6,8 +6,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from fnmatch import fnmatch
 
 from rca.collect.evidence import fill
-from rca.diagnosis import Absent, SourceRecord
+from rca.diagnosis import SourceRecord
 from rca.hypotheses.match import FactLike, View, ask
+from rca.leads import Absent
 from rca.rules.schema import Record, Signature
 
 MOST = 6

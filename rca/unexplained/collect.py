@@ -11,11 +11,12 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from rca.collect.evidence import iso
-from rca.diagnosis import ContextLine, Failure, OddLine, Resemblance, Sign, SourceRecord, Unexplained, Verdict
+from rca.diagnosis import Failure, SourceRecord, Verdict
 from rca.events import Event, EventTable
 from rca.hypotheses.match import View
 from rca.ingest.context import lines_around
 from rca.ingest.interface import Source
+from rca.leads import ContextLine, OddLine, Resemblance, Sign, Unexplained
 from rca.rules.load import Knowledge
 from rca.templates.masking import masked
 from rca.unexplained.absent import absent

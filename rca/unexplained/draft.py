@@ -5,10 +5,11 @@ from __future__ import annotations
 import re
 import shlex
 
-from rca.diagnosis import Diagnosis, OddLine, RuleDraft
+from rca.diagnosis import Diagnosis
 from rca.errors import UsageError
 from rca.ingest.prefixes import PrefixParser
 from rca.ingest.timestamps import Clock
+from rca.leads import OddLine, RuleDraft
 from rca.rules.skeleton import skeleton
 
 FOLDER = "team"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from rca.diagnosis import Unexplained
+from rca.leads import Unexplained
 from rca.report.html import HtmlReport
 from rca.report.markdown import MarkdownReport
 from rca.report.text import TextReport

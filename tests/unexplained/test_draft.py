@@ -8,7 +8,7 @@ import pytest
 import re2
 import yaml
 
-from rca.diagnosis import OddLine
+from rca.leads import OddLine
 from rca.unexplained.draft import drafted
 
 
