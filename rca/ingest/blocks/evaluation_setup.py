@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 
 from rca.events import EventBuilder
+from rca.ingest.blocks.lines import place_of
 from rca.ingest.document import Document
 from rca.ingest.reprs import call_end
 
@@ -88,9 +89,7 @@ class CocoSummaryParser:
         out.add(
             kind="metric",
             name=name,
-            line=line,
-            offset=document.offset(line),
-            time=document.time(line),
+            **place_of(document, line),
             step=document.step(line),
             phase="eval",
             value=float(found["value"]),

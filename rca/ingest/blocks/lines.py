@@ -50,6 +50,16 @@ def claim(document: Document, start: int, end: int) -> int:
     return end
 
 
+def place_of(document: Document, line: int) -> dict[str, Any]:
+    """Return where a line stands, as columns of its events: line, byte offset, time and rank."""
+    return {
+        "line": line,
+        "offset": document.offset(line),
+        "time": document.time(line),
+        "rank": document.prefix(line).rank,
+    }
+
+
 def add_system(
     out: EventBuilder,
     document: Document,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 from rca.events import EventBuilder
-from rca.ingest.blocks.lines import table_line
+from rca.ingest.blocks.lines import place_of, table_line
 from rca.ingest.cells import number
 from rca.ingest.document import Document
 from rca.ingest.metric_units import meaning
@@ -79,11 +79,8 @@ def _add(
     out.add(
         kind="metric",
         name=name,
-        line=line,
-        offset=document.offset(line),
-        time=document.time(line),
+        **place_of(document, line),
         step=step,
-        rank=document.prefix(line).rank,
         phase="eval" if name.startswith("eval_") else "train",
         value=value,
         unit=unit or None,

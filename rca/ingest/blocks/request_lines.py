@@ -5,7 +5,7 @@ from __future__ import annotations
 import re2
 
 from rca.events import EventBuilder
-from rca.ingest.blocks.lines import claim, table_line
+from rca.ingest.blocks.lines import claim, place_of, table_line
 from rca.ingest.cells import number
 from rca.ingest.document import Document
 
@@ -161,10 +161,7 @@ def add_request(
         out.add(
             kind="metric",
             name=name,
-            line=line,
-            offset=document.offset(line),
-            time=document.time(line),
-            rank=document.prefix(line).rank,
+            **place_of(document, line),
             phase="inference",
             value=value,
             unit={"latency_s": "s", "ttft_s": "s", "ms_per_token": "ms"}.get(name, ""),

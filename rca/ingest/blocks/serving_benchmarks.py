@@ -5,7 +5,7 @@ from __future__ import annotations
 import re2
 
 from rca.events import EventBuilder
-from rca.ingest.blocks.lines import claim, table_lines
+from rca.ingest.blocks.lines import claim, place_of, table_lines
 from rca.ingest.cells import number
 from rca.ingest.document import Document
 
@@ -55,9 +55,7 @@ class ServingBenchmarkParser:
             out.add(
                 kind="metric",
                 name=name,
-                line=line,
-                offset=document.offset(line),
-                time=document.time(line),
+                **place_of(document, line),
                 phase="inference",
                 value=value,
                 unit="ms" if name.endswith("_ms") else "",
