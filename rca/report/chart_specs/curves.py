@@ -41,7 +41,8 @@ class Panel(NamedTuple):
 def downsample(points: Points, buckets: int) -> list[tuple[float, float]]:
     """At most two finite points a bucket, its least and its greatest, in order; spikes survive.
 
-    The first and last point and both ends of every run of NaN or infinities are kept, so gaps keep their place.
+    The first and last point and both ends of every run of NaN or of infinities are kept, so gaps keep their place; two
+    gaps between which no finite point is kept become one.
     """
     if len(points) <= 2 * buckets:
         return list(points)
@@ -53,13 +54,17 @@ def downsample(points: Points, buckets: int) -> list[tuple[float, float]]:
         if finite:
             kept.add(min(finite, key=lambda i: points[i][1]))
             kept.add(max(finite, key=lambda i: points[i][1]))
-    for index, (_, value) in enumerate(points):
-        if not math.isfinite(value):
-            before = index > 0 and not math.isfinite(points[index - 1][1])
-            after = index + 1 < len(points) and not math.isfinite(points[index + 1][1])
-            if not (before and after):
-                kept.add(index)
+    kinds = [None, *(_missing(value) for _, value in points), None]
+    for index, kind in enumerate(kinds[1:-1]):
+        if kind and not kinds[index] == kind == kinds[index + 2]:
+            kept.add(index)
     return [points[index] for index in sorted(kept)]
+
+
+def _missing(value: float) -> str | None:
+    if math.isfinite(value):
+        return None
+    return "NaN" if math.isnan(value) else "Inf"
 
 
 def gaps(points: Points) -> list[tuple[float, float, str]]:
@@ -67,10 +72,10 @@ def gaps(points: Points) -> list[tuple[float, float, str]]:
     found: list[tuple[float, float, str]] = []
     inside = False
     for step, value in points:
-        if math.isfinite(value):
+        name = _missing(value)
+        if name is None:
             inside = False
             continue
-        name = "NaN" if math.isnan(value) else "Inf"
         if inside and found[-1][2] == name:
             found[-1] = (found[-1][0], step, name)
         else:
