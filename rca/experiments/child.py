@@ -81,9 +81,9 @@ def _preload() -> None:
     import torch
     import torch._dynamo
 
-    import rca.experiments.memory
-    import rca.experiments.probes
-    import rca.experiments.train  # noqa: F401
+    import rca.experiments.memory.track
+    import rca.experiments.checks.probes
+    import rca.experiments.twin.train  # noqa: F401
 
     torch.set_num_threads(1)
 
@@ -91,8 +91,8 @@ def _preload() -> None:
 @cache
 def _prepare(family: str) -> None:
     """Build one tiny model of a family, so that its modules are imported; no autograd, which would forbid forking."""
-    from rca.experiments.models import build
-    from rca.experiments.twin import FAMILIES, TwinConfig
+    from rca.experiments.twin.models import build
+    from rca.experiments.twin.config import FAMILIES, TwinConfig
 
     if family in FAMILIES:
         build(TwinConfig(family=family))
@@ -146,17 +146,17 @@ def _run_and_leave(request: dict[str, Any], writer: int) -> None:
 def perform(task: str, payload: dict[str, Any]) -> Any:
     """Carry out one task: `train`, `memory`, or `probe`."""
     if task == "train":
-        from rca.experiments.train import train_arm
-        from rca.experiments.twin import TwinConfig
+        from rca.experiments.twin.train import train_arm
+        from rca.experiments.twin.config import TwinConfig
 
         return train_arm(TwinConfig.model_validate(payload["config"]), payload["seed"], device=payload["device"])
     if task == "memory":
-        from rca.experiments.capacity import MemoryQuestion
-        from rca.experiments.memory import peak
+        from rca.experiments.memory.question import MemoryQuestion
+        from rca.experiments.memory.track import peak
 
         return peak(MemoryQuestion.model_validate(payload))
     if task == "probe":
-        from rca.experiments.probes import run_probe
+        from rca.experiments.checks.probes import run_probe
 
         return run_probe(payload["name"], payload["settings"])
     raise ValueError(f"unknown task {task!r}; known are train, memory, probe")

@@ -11,9 +11,9 @@ import time
 
 from rca.diagnosis import Experiment
 from rca.experiments.interface import RunProfile
-from rca.experiments.memory_experiment import MemoryExperiment
-from rca.experiments.probe_experiment import ProbeExperiment
-from rca.experiments.twin_experiment import TwinExperiment
+from rca.experiments.memory.experiment import MemoryExperiment
+from rca.experiments.checks.experiment import ProbeExperiment
+from rca.experiments.twin.experiment import TwinExperiment
 from rca.experiments.workbench import Workbench
 from rca.rules.schema import ExperimentRule
 

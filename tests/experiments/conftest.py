@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from rca.experiments.twin import TwinConfig
+from rca.experiments.twin.config import TwinConfig
 from rca.experiments.workbench import Answer, Task, Workbench
 
 

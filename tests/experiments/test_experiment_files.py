@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from rca.experiments.capacity import MemoryQuestion
+from rca.experiments.memory.question import MemoryQuestion
 from rca.experiments.interface import RunProfile
 from rca.experiments.symptoms import WORDS
-from rca.experiments.twin import changed, differences, twin_of
+from rca.experiments.twin.config import changed, differences, twin_of
 from rca.rules.load import load
 from rca.rules.schema import ExperimentRule
 

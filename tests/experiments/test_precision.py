@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from rca.experiments.twin import TwinConfig
+from rca.experiments.twin.config import TwinConfig
 
 
 def test_emulated_products_equal_native_half_products(torch: Any) -> None:
@@ -65,7 +65,7 @@ def test_fp32_is_left_alone(torch: Any) -> None:
 
 
 def test_half_training_follows_fp32_and_the_scaler_does_not_skip(torch: Any) -> None:
-    from rca.experiments.train import train_arm
+    from rca.experiments.twin.train import train_arm
 
     settings = {"steps": 8, "family": "gpt2", "lr": 0.002, "batch": 4}
     full = train_arm(TwinConfig(**settings), 0)
@@ -75,7 +75,7 @@ def test_half_training_follows_fp32_and_the_scaler_does_not_skip(torch: Any) -> 
 
 
 def test_a_loss_in_half_overflows_and_the_same_loss_in_fp32_does_not(torch: Any) -> None:
-    from rca.experiments.train import train_arm
+    from rca.experiments.twin.train import train_arm
 
     settings = {"steps": 12, "precision": "fp16", "loss": "exp_log", "logit_offset": 12.0, "batch": 4}
     half = train_arm(TwinConfig(**settings, loss_dtype="low"), 0)

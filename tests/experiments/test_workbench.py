@@ -7,7 +7,7 @@ import signal
 import time
 from typing import Any
 
-from rca.experiments.twin import TwinConfig
+from rca.experiments.twin.config import TwinConfig
 from rca.experiments.workbench import Task, Workbench
 
 

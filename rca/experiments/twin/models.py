@@ -11,7 +11,7 @@ from typing import Any
 import torch
 from torch import nn
 
-from rca.experiments.twin import ENCODERS, SEQ2SEQ, TwinConfig
+from rca.experiments.twin.config import ENCODERS, SEQ2SEQ, TwinConfig
 
 _NO_DROPOUT = (
     "attention_dropout",

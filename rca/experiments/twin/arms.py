@@ -12,7 +12,7 @@ from rca.diagnosis import Arm
 from rca.errors import ExperimentError
 from rca.experiments.judges import LOWEST, lost_gap
 from rca.experiments.symptoms import shown
-from rca.experiments.twin import TwinConfig
+from rca.experiments.twin.config import TwinConfig
 from rca.experiments.workbench import TIME_OVER, Task, Workbench
 
 LEAST_LEARNT = 0.2

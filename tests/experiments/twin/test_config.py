@@ -6,7 +6,7 @@ import pytest
 
 from rca.errors import ExperimentError
 from rca.experiments.interface import RunProfile
-from rca.experiments.twin import (
+from rca.experiments.twin.config import (
     FAMILIES,
     SHORT_WARMUP,
     TwinConfig,

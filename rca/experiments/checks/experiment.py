@@ -9,10 +9,10 @@ from typing import Any, NamedTuple
 
 from rca.diagnosis import Experiment, ExperimentVerdict
 from rca.errors import ExperimentError
-from rca.experiments.capacity import GIB, question_of
+from rca.experiments.memory.question import GIB, question_of
 from rca.experiments.interface import RunProfile
-from rca.experiments.twin import DECODERS, twin_of
-from rca.experiments.twin_report import change_words
+from rca.experiments.twin.config import DECODERS, twin_of
+from rca.experiments.twin.report import change_words
 from rca.experiments.workbench import Task, Workbench
 from rca.rules.schema import ExperimentRule
 

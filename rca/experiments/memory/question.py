@@ -11,7 +11,7 @@ from pydantic import BaseModel, ConfigDict, PositiveInt
 
 from rca.errors import ExperimentError
 from rca.experiments.interface import RunProfile
-from rca.experiments.twin import DENSE, FAMILIES
+from rca.experiments.twin.config import DENSE, FAMILIES
 
 GIB = 2**30
 RESERVE_SHARE = 0.04

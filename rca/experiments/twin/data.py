@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from rca.experiments.twin import TwinConfig
+from rca.experiments.twin.config import TwinConfig
 
 _SUCCESSORS = 6
 _FIRST = 3

@@ -9,7 +9,7 @@ from typing import Any
 
 from rca.diagnosis import Arm, Effect, Experiment, ExperimentVerdict
 from rca.errors import ExperimentError
-from rca.experiments.capacity import (
+from rca.experiments.memory.question import (
     GIB,
     STATIC_ROOMY,
     STATIC_TOO_LARGE,
@@ -22,7 +22,7 @@ from rca.experiments.capacity import (
     usable,
 )
 from rca.experiments.interface import RunProfile
-from rca.experiments.twin_report import change_words
+from rca.experiments.twin.report import change_words
 from rca.experiments.workbench import Task, Workbench
 from rca.rules.schema import ExperimentRule
 

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from rca.experiments.capacity import GIB, MemoryQuestion, apply, peak_of, state_of, usable
+from rca.experiments.memory.question import GIB, MemoryQuestion, apply, peak_of, state_of, usable
 
 
 def question(**update: Any) -> MemoryQuestion:
@@ -23,7 +23,7 @@ def question(**update: Any) -> MemoryQuestion:
 
 
 def test_live_bytes_counts_what_lives_and_remembers_the_peak(torch: Any) -> None:
-    from rca.experiments.memory import LiveBytes
+    from rca.experiments.memory.track import LiveBytes
 
     with LiveBytes() as tracker:
         one = torch.zeros(1000)
@@ -38,7 +38,7 @@ def test_live_bytes_counts_what_lives_and_remembers_the_peak(torch: Any) -> None
 
 
 def test_weights_are_exact_and_activations_follow_the_formula(torch: Any) -> None:
-    from rca.experiments.memory import peak
+    from rca.experiments.memory.track import peak
 
     small = question(layers=4)
     tracked = peak(small)
@@ -51,11 +51,11 @@ def test_weights_are_exact_and_activations_follow_the_formula(torch: Any) -> Non
 
 
 def test_depth_is_continued_linearly(torch: Any) -> None:
-    from rca.experiments.memory import at_depth, peak
+    from rca.experiments.memory.track import at_depth, peak
 
     eight = question(hidden=512, heads=8, kv_heads=8, ff=1376, vocab=4096, layers=8, seq=256)
     continued = peak(eight)["forward_backward"]
-    from rca.experiments.memory import _track
+    from rca.experiments.memory.track import _track
 
     assert continued == pytest.approx(_track(eight, 8)["forward_backward"], rel=0.02)
     assert at_depth(eight, lambda _question, depth: {"depth": float(depth)})["depth"] == 8
@@ -65,8 +65,8 @@ def test_the_tracker_is_an_upper_bound_of_the_allocator(torch: Any) -> None:
     """Against what a real step on the CPU allocates, as the profiler saw it."""
     from torch.profiler import ProfilerActivity, profile
 
-    from rca.experiments.memory import peak
-    from rca.experiments.models import transformer
+    from rca.experiments.memory.track import peak
+    from rca.experiments.twin.models import transformer
 
     sizes = {"hidden": 128, "heads": 4, "kv_heads": 4, "ff": 344, "vocab": 512, "layers": 4, "seq": 128, "batch": 8}
     predicted = peak(question(**sizes, attention="eager"))["forward_backward"]
@@ -107,7 +107,7 @@ def test_changes_multiply_and_never_reach_zero() -> None:
 
 @pytest.mark.parametrize("family", ["gpt2", "bert", "t5", "opt", "qwen2"])
 def test_other_families_are_traced(torch: Any, family: str) -> None:
-    from rca.experiments.memory import peak
+    from rca.experiments.memory.track import peak
 
     sizes = {"hidden": 256, "heads": 4, "kv_heads": 4, "ff": 512, "vocab": 1000, "layers": 6, "seq": 64, "batch": 2}
     tracked = peak(question(family=family, **sizes, compute="fp16"))
@@ -115,7 +115,7 @@ def test_other_families_are_traced(torch: Any, family: str) -> None:
 
 
 def test_a_kept_graph_leaves_its_activations_and_a_number_leaves_nothing(torch: Any) -> None:
-    from rca.experiments.probes import kept_bytes, run_probe
+    from rca.experiments.checks.probes import kept_bytes, run_probe
 
     sizes = {"hidden": 128, "heads": 4, "kv_heads": 4, "ff": 344, "vocab": 512, "layers": 6, "seq": 64, "batch": 4}
     kept = kept_bytes({"question": question(**sizes).model_dump()})

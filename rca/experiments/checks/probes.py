@@ -10,10 +10,10 @@ import torch
 from torch import nn
 from torch.utils.flop_counter import FlopCounterMode
 
-from rca.experiments.capacity import MemoryQuestion
-from rca.experiments.memory import LiveBytes, at_depth, fake_step
-from rca.experiments.models import build
-from rca.experiments.twin import TwinConfig
+from rca.experiments.memory.question import MemoryQuestion
+from rca.experiments.memory.track import LiveBytes, at_depth, fake_step
+from rca.experiments.twin.models import build
+from rca.experiments.twin.config import TwinConfig
 
 
 def run_probe(name: str, settings: Mapping[str, Any]) -> dict[str, float]:

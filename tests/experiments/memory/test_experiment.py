@@ -9,10 +9,10 @@ from typing import Any
 
 import pytest
 
-from rca.experiments.capacity import GIB, MemoryQuestion
+from rca.experiments.memory.question import GIB, MemoryQuestion
 from rca.experiments.interface import RunProfile
-from rca.experiments.memory_experiment import MemoryExperiment
-from rca.experiments.probe_experiment import ProbeExperiment
+from rca.experiments.memory.experiment import MemoryExperiment
+from rca.experiments.checks.experiment import ProbeExperiment
 from rca.experiments.workbench import Answer, Task
 from rca.rules.load import load
 
@@ -154,7 +154,7 @@ def test_tokens_that_slow_down_are_compared_with_the_arithmetic(update: dict[str
 
 
 def test_without_the_cache_a_token_costs_what_its_prefix_costs() -> None:
-    from rca.experiments.probes import run_probe
+    from rca.experiments.checks.probes import run_probe
 
     found = run_probe("token_cost", {"twin": {"family": "gpt2"}})
     assert found["without"] > 3.5

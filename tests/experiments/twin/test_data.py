@@ -5,8 +5,8 @@ from itertools import pairwise
 import numpy as np
 import pytest
 
-from rca.experiments.data import Stream
-from rca.experiments.twin import TwinConfig
+from rca.experiments.twin.data import Stream
+from rca.experiments.twin.config import TwinConfig
 
 
 def steps(**settings: object) -> list:

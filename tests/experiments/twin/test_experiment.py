@@ -6,8 +6,8 @@ import math
 from typing import Any
 
 from rca.experiments.interface import RunProfile
-from rca.experiments.twin import TwinConfig
-from rca.experiments.twin_experiment import TwinExperiment
+from rca.experiments.twin.config import TwinConfig
+from rca.experiments.twin.experiment import TwinExperiment
 from rca.rules.schema import ExperimentRule, Prediction
 from tests.experiments.conftest import PretendBench
 

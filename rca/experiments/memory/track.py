@@ -21,10 +21,10 @@ from torch._subclasses.fake_tensor import FakeTensorMode
 from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_leaves
 
-from rca.experiments.capacity import MemoryQuestion
-from rca.experiments.models import transformer
+from rca.experiments.memory.question import MemoryQuestion
+from rca.experiments.twin.models import transformer
 from rca.experiments.precision import FullPrecisionList
-from rca.experiments.twin import ENCODERS, SEQ2SEQ
+from rca.experiments.twin.config import ENCODERS, SEQ2SEQ
 
 _DEPTHS = (2, 4)
 _LOW = {"bf16": torch.bfloat16, "fp16": torch.float16}

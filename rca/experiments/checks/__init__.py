@@ -1,0 +1,1 @@
+"""Named checks: what a mechanism would do, or what the run left says, without training."""

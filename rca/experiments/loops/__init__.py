@@ -1,0 +1,1 @@
+"""Small loops of loading, stepping and generating, with one setting changed."""

@@ -1,0 +1,1 @@
+"""Whether a step fits: arithmetic and tracing without data."""

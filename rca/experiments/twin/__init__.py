@@ -1,0 +1,1 @@
+"""The twin: a small training of the same kind, and experiments that change one thing of it."""
