@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from rca.diagnosis import Experiment, Hypothesis, Round
 from rca.errors import UsageError
 from rca.experiments.information import OTHER, OUTCOME_OF, expected_bits, likelihood, updated
-from rca.experiments.interface import Experimenter, RunProfile
+from rca.experiments.interface import Experimenter, Material, RunProfile
 from rca.rules.schema import ExperimentRule, Outcome
 
 CONFIDENT = 0.9
@@ -45,6 +45,7 @@ def investigate(
     budget_s: float = 60.0,
     device: str = "auto",
     choose: str = "auto",
+    material: Material | None = None,
 ) -> Investigation:
     """Test the leading hypotheses by experiment until one is settled, nothing informs any more, or time is over.
 
@@ -59,6 +60,7 @@ def investigate(
         until=time.monotonic() + budget_s,
         device=device,
         choose=choose,
+        material=material or Material(),
     ).run()
 
 
@@ -75,9 +77,11 @@ class _Loop:
         until: float,
         device: str,
         choose: str,
+        material: Material,
     ) -> None:
         self.rules, self.profile, self.experimenter = rules, profile, experimenter
         self.until, self.device, self.choose = until, device, choose
+        self.material = material
         self.hypotheses = {item.cause: item for item in hypotheses}
         self.beliefs = {cause: item.probability for cause, item in self.hypotheses.items()}
         self.beliefs[OTHER] = max(0.0, 1 - sum(self.beliefs.values()))
@@ -187,7 +191,9 @@ class _Loop:
         started = time.perf_counter()
         before = dict(self.beliefs)
         seconds = max(1.0, self.until - time.monotonic())
-        experiment = self.experimenter(rule, profile=self.profile, device=self.device, seconds=seconds)
+        experiment = self.experimenter(
+            rule, profile=self.profile, device=self.device, seconds=seconds, material=self.material
+        )
         outcome = OUTCOME_OF.get(experiment.verdict)
         if outcome is not None:
             self.beliefs = updated(self.beliefs, rule, outcome)

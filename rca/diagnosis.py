@@ -128,6 +128,18 @@ class Effect(_Model):
     """Share of the symptom that the treatment takes away."""
 
 
+class Table(_Model):
+    """Figures that belong to an experiment, to be shown as a table."""
+
+    title: str
+    columns: tuple[str, ...]
+    rows: tuple[tuple[str, ...], ...] = ()
+    marked: int | None = None
+    """Index of the row to choose, if one stands out."""
+    note: str = ""
+    """What the table does not cover, one sentence."""
+
+
 class Experiment(_Model):
     """An experiment that was carried out, or the reason why it was not."""
 
@@ -156,8 +168,12 @@ class Experiment(_Model):
     """Further figures as (label, value), e.g. the rows of a memory table."""
     seconds: float = 0.0
     device: str = "cpu"
+    table: Table | None = None
+    """What-if figures, e.g. predicted peak memory under each remedy."""
     repro: str = ""
     """Command that repeats it."""
+    script: str = ""
+    """Self-contained program that shows control and treatment; empty where none can."""
 
 
 class Round(_Model):

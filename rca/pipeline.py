@@ -107,7 +107,7 @@ def examine(run_dir: Path, knowledge: Knowledge, *, options: Options, progress: 
     with notes.timed("experiments"):
         tell("experiments", 0, 1)
         investigation = _investigate(
-            found, knowledge=knowledge, events=events, facts=facts, options=options, notes=notes
+            found, run_dir=run_dir, knowledge=knowledge, events=events, facts=facts, options=options, notes=notes
         )
     with notes.timed("collect"):
         diagnosis = _diagnosis(
@@ -164,6 +164,7 @@ def order(view: View, knowledge: Knowledge) -> tuple[str, ...]:
 def _investigate(
     found: Sequence[Hypothesis],
     *,
+    run_dir: Path,
     knowledge: Knowledge,
     events: EventTable,
     facts: Mapping[str, Fact],
@@ -175,6 +176,7 @@ def _investigate(
     untouched = Investigation(hypotheses=tuple(found), experiments=(), rounds=())
     if options.experiments == "none":
         return untouched
+    from rca.experiments.interface import Material
     from rca.experiments.profile import run_profile
     from rca.experiments.run import experimenter
 
@@ -188,6 +190,7 @@ def _investigate(
             budget_s=options.budget_s,
             device=options.device,
             choose=options.experiments,
+            material=Material(folder=run_dir),
         ),
         untouched,
     )

@@ -9,10 +9,11 @@ from rca.agent import Investigation, investigate
 from rca.diagnosis import Experiment, ExperimentVerdict, Hypothesis
 from rca.errors import UsageError
 from rca.experiments.information import expected_bits, likelihood, updated
-from rca.experiments.interface import RunProfile
+from rca.experiments.interface import Material, RunProfile
 from rca.rules.schema import ExperimentRule, Prediction
 
 PROFILE = RunProfile(symptoms=("nan_abrupt",))
+NONE = Material()
 
 
 def rule(name: str, confirms: str, *, cost: float = 5, **update: Any) -> ExperimentRule:
@@ -43,7 +44,9 @@ class Pretend:
         self.verdicts = verdicts
         self.asked: list[str] = []
 
-    def __call__(self, rule: ExperimentRule, *, profile: RunProfile, device: str, seconds: float) -> Experiment:
+    def __call__(
+        self, rule: ExperimentRule, *, profile: RunProfile, device: str, seconds: float, material: Material = NONE
+    ) -> Experiment:
         self.asked.append(rule.id)
         return Experiment(
             id=rule.id,

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+from pathlib import Path
 from typing import Literal, Protocol
 
 from pydantic import BaseModel, ConfigDict
@@ -79,8 +81,22 @@ class RunProfile(BaseModel):
     use_cache: bool | None = None
 
 
+@dataclass(frozen=True)
+class Material:
+    """What an experiment may use beside the profile: files, which no report ever repeats by their place."""
+
+    folder: Path | None = None
+    """The run directory; hostile, so nothing in it is executed or unpickled."""
+    data: Path | None = None
+    """Samples that the user named with `--data`."""
+    twin: str | None = None
+    """`FILE.py:FUNCTION` that the user named with `--twin`: builds the model that takes the twin's place."""
+
+
 class Experimenter(Protocol):
     """Carries out one experiment; never raises for what the experiment itself does."""
 
-    def __call__(self, rule: ExperimentRule, *, profile: RunProfile, device: str, seconds: float) -> Experiment:
+    def __call__(
+        self, rule: ExperimentRule, *, profile: RunProfile, device: str, seconds: float, material: Material = ...
+    ) -> Experiment:
         """Run the arms of `rule` on a twin of `profile` within `seconds` and judge the outcome."""

@@ -10,7 +10,7 @@ import subprocess
 import time
 
 from rca.diagnosis import Experiment
-from rca.experiments.interface import RunProfile
+from rca.experiments.interface import Material, RunProfile
 from rca.experiments.memory.experiment import MemoryExperiment
 from rca.experiments.checks.experiment import ProbeExperiment
 from rca.experiments.twin.experiment import TwinExperiment
@@ -20,10 +20,13 @@ from rca.rules.schema import ExperimentRule
 FREE_SHARE, FREE_BYTES = 0.2, 2 * 2**30
 """A GPU counts as free when nobody uses it and this much of its memory is free: the failed job may still hold it."""
 
+NOTHING = Material()
 _benches: dict[str, Workbench] = {}
 
 
-def experimenter(rule: ExperimentRule, *, profile: RunProfile, device: str, seconds: float) -> Experiment:
+def experimenter(
+    rule: ExperimentRule, *, profile: RunProfile, device: str, seconds: float, material: Material = NOTHING
+) -> Experiment:
     """Carry out one experiment in a child process within `seconds`.
 
     `device` is `auto` (a GPU that nobody uses, else the CPU), `cpu` or `cuda`. The child stays for the next experiment

@@ -264,8 +264,9 @@ class ExperimentRule(_Model):
     id: Annotated[str, Field(pattern=r"^[a-z0-9_]+$")]
     title: str
     question: str
-    kind: Literal["twin", "probe", "memory"] = "twin"
-    """`twin` trains a tiny model; `probe` runs a named check (`probe:`); `memory` does measured arithmetic."""
+    kind: Literal["twin", "loop", "probe", "memory"] = "twin"
+    """`twin` trains a tiny model; `loop` loads, steps or generates in a small loop; `probe` runs a named check
+    (`probe:`); `memory` does measured arithmetic."""
     probe: str | None = None
     change: dict[str, str | int | float | bool] = Field(default_factory=dict)
     """Twin field -> new value or a factor such as `x0.1`; exactly one entry for a treatment."""
