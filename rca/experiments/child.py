@@ -81,8 +81,8 @@ def _preload() -> None:
     import torch
     import torch._dynamo
 
-    import rca.experiments.memory.track
     import rca.experiments.checks.probes
+    import rca.experiments.memory.track
     import rca.experiments.twin.train  # noqa: F401
 
     torch.set_num_threads(1)
@@ -91,8 +91,8 @@ def _preload() -> None:
 @cache
 def _prepare(family: str) -> None:
     """Build one tiny model of a family, so that its modules are imported; no autograd, which would forbid forking."""
-    from rca.experiments.twin.models import build
     from rca.experiments.twin.config import FAMILIES, TwinConfig
+    from rca.experiments.twin.models import build
 
     if family in FAMILIES:
         build(TwinConfig(family=family))
@@ -146,8 +146,8 @@ def _run_and_leave(request: dict[str, Any], writer: int) -> None:
 def perform(task: str, payload: dict[str, Any]) -> Any:
     """Carry out one task: `train`, `memory`, or `probe`."""
     if task == "train":
-        from rca.experiments.twin.train import train_arm
         from rca.experiments.twin.config import TwinConfig
+        from rca.experiments.twin.train import train_arm
 
         return train_arm(TwinConfig.model_validate(payload["config"]), payload["seed"], device=payload["device"])
     if task == "memory":

@@ -22,11 +22,11 @@ from typing import Any
 from pydantic import BaseModel, ConfigDict
 
 from rca.errors import ExperimentError
-from rca.experiments.twin.arms import TrainedArm, train
 from rca.experiments.information import OUTCOME_OF, OUTCOMES
 from rca.experiments.interface import RunProfile
 from rca.experiments.profile import OSCILLATES
 from rca.experiments.run import experimenter
+from rca.experiments.twin.arms import TrainedArm, train
 from rca.experiments.twin.config import DENSE, TwinConfig, reference_of
 from rca.experiments.workbench import Workbench
 from rca.rules.load import load

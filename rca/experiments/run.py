@@ -10,9 +10,9 @@ import subprocess
 import time
 
 from rca.diagnosis import Experiment
+from rca.experiments.checks.experiment import ProbeExperiment
 from rca.experiments.interface import Material, RunProfile
 from rca.experiments.memory.experiment import MemoryExperiment
-from rca.experiments.checks.experiment import ProbeExperiment
 from rca.experiments.twin.experiment import TwinExperiment
 from rca.experiments.workbench import Workbench
 from rca.rules.schema import ExperimentRule
@@ -40,7 +40,7 @@ def experimenter(
     elif rule.kind == "memory":
         found = MemoryExperiment(rule, profile, bench, until).carry_out()
     else:
-        found = ProbeExperiment(rule, profile, bench, until).carry_out()
+        found = ProbeExperiment(rule, profile, bench, until, material).carry_out()
     return found.model_copy(update={"repro": repro(rule, profile, chosen)})
 
 

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from rca.experiments.memory.question import MemoryQuestion
 from rca.experiments.interface import RunProfile
+from rca.experiments.memory.question import MemoryQuestion
 from rca.experiments.symptoms import WORDS
 from rca.experiments.twin.config import changed, differences, twin_of
 from rca.rules.load import load

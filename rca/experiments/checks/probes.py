@@ -12,8 +12,8 @@ from torch.utils.flop_counter import FlopCounterMode
 
 from rca.experiments.memory.question import MemoryQuestion
 from rca.experiments.memory.track import LiveBytes, at_depth, fake_step
-from rca.experiments.twin.models import build
 from rca.experiments.twin.config import TwinConfig
+from rca.experiments.twin.models import build
 
 
 def run_probe(name: str, settings: Mapping[str, Any]) -> dict[str, float]:

@@ -9,6 +9,7 @@ from typing import Any
 
 from rca.diagnosis import Arm, Effect, Experiment, ExperimentVerdict
 from rca.errors import ExperimentError
+from rca.experiments.interface import RunProfile
 from rca.experiments.memory.question import (
     GIB,
     STATIC_ROOMY,
@@ -21,7 +22,6 @@ from rca.experiments.memory.question import (
     rows,
     usable,
 )
-from rca.experiments.interface import RunProfile
 from rca.experiments.twin.report import change_words
 from rca.experiments.workbench import Task, Workbench
 from rca.rules.schema import ExperimentRule

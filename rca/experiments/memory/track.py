@@ -22,9 +22,9 @@ from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_leaves
 
 from rca.experiments.memory.question import MemoryQuestion
-from rca.experiments.twin.models import transformer
 from rca.experiments.precision import FullPrecisionList
 from rca.experiments.twin.config import ENCODERS, SEQ2SEQ
+from rca.experiments.twin.models import transformer
 
 _DEPTHS = (2, 4)
 _LOW = {"bf16": torch.bfloat16, "fp16": torch.float16}

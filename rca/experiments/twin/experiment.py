@@ -7,10 +7,10 @@ from dataclasses import dataclass
 
 from rca.diagnosis import Experiment
 from rca.errors import ExperimentError
-from rca.experiments.twin.arms import BrokenReference, Outcome, OutOfTime, TrainedArm, train
 from rca.experiments.interface import RunProfile
 from rca.experiments.judges import FEWEST, HIGHEST, MOST, Gap, Judgement, gap, harmful, judge, judge_binary
 from rca.experiments.symptoms import LOST_GAP, reproduces
+from rca.experiments.twin.arms import BrokenReference, Outcome, OutOfTime, TrainedArm, train
 from rca.experiments.twin.config import Twin, TwinConfig, changed, differences, reference_of, twin_of
 from rca.experiments.twin.report import Finding, change_words, figures, report, words
 from rca.experiments.workbench import Workbench

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from rca.diagnosis import Effect, Experiment, ExperimentVerdict
-from rca.experiments.twin.arms import TrainedArm
 from rca.experiments.judges import Gap
+from rca.experiments.twin.arms import TrainedArm
 from rca.experiments.twin.config import Twin
 from rca.rules.schema import ExperimentRule
 

@@ -10,10 +10,10 @@ from typing import Any
 import torch
 from torch import nn
 
-from rca.experiments.twin.data import Batch, Stream
-from rca.experiments.twin.models import build, embeddings, input_embedding
 from rca.experiments.precision import forward_precision
 from rca.experiments.twin.config import TwinConfig
+from rca.experiments.twin.data import Batch, Stream
+from rca.experiments.twin.models import build, embeddings, input_embedding
 
 _HOPELESS = 20.0
 """Loss in units of chance above which an arm without loss scaling is stopped after five steps."""

@@ -9,10 +9,10 @@ from typing import Any
 
 import pytest
 
-from rca.experiments.memory.question import GIB, MemoryQuestion
+from rca.experiments.checks.experiment import ProbeExperiment
 from rca.experiments.interface import RunProfile
 from rca.experiments.memory.experiment import MemoryExperiment
-from rca.experiments.checks.experiment import ProbeExperiment
+from rca.experiments.memory.question import GIB, MemoryQuestion
 from rca.experiments.workbench import Answer, Task
 from rca.rules.load import load
 

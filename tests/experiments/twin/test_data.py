@@ -5,8 +5,8 @@ from itertools import pairwise
 import numpy as np
 import pytest
 
-from rca.experiments.twin.data import Stream
 from rca.experiments.twin.config import TwinConfig
+from rca.experiments.twin.data import Stream
 
 
 def steps(**settings: object) -> list:
