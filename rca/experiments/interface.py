@@ -93,10 +93,13 @@ class Material:
     """`FILE.py:FUNCTION` that the user named with `--twin`: builds the model that takes the twin's place."""
 
 
+NOTHING = Material()
+
+
 class Experimenter(Protocol):
     """Carries out one experiment; never raises for what the experiment itself does."""
 
     def __call__(
-        self, rule: ExperimentRule, *, profile: RunProfile, device: str, seconds: float, material: Material = ...
+        self, rule: ExperimentRule, *, profile: RunProfile, device: str, seconds: float, material: Material = NOTHING
     ) -> Experiment:
         """Run the arms of `rule` on a twin of `profile` within `seconds` and judge the outcome."""

@@ -11,7 +11,7 @@ import time
 
 from rca.diagnosis import Experiment
 from rca.experiments.checks.experiment import ProbeExperiment
-from rca.experiments.interface import Material, RunProfile
+from rca.experiments.interface import NOTHING, Material, RunProfile
 from rca.experiments.memory.experiment import MemoryExperiment
 from rca.experiments.twin.experiment import TwinExperiment
 from rca.experiments.workbench import Workbench
@@ -20,7 +20,6 @@ from rca.rules.schema import ExperimentRule
 FREE_SHARE, FREE_BYTES = 0.2, 2 * 2**30
 """A GPU counts as free when nobody uses it and this much of its memory is free: the failed job may still hold it."""
 
-NOTHING = Material()
 _benches: dict[str, Workbench] = {}
 
 

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 from rca.diagnosis import Experiment, ExperimentVerdict
 from rca.errors import ExperimentError
-from rca.experiments.interface import Material, RunProfile
+from rca.experiments.interface import NOTHING, Material, RunProfile
 from rca.experiments.memory.question import GIB, question_of
 from rca.experiments.twin.config import DECODERS, twin_of
 from rca.experiments.twin.report import change_words
@@ -37,7 +37,7 @@ class ProbeExperiment:
     profile: RunProfile
     bench: Workbench
     until: float
-    material: Material = Material()
+    material: Material = NOTHING
 
     def carry_out(self) -> Experiment:
         """Run the check and judge; every way to end is a verdict."""
