@@ -169,9 +169,13 @@ def evaluate(*, cases_dir: Path, rules: Sequence[Path], as_json: bool, fit: Path
     from rca.calibrate import calibrated
     from rca.output import write_text
     from rca.pipeline import Options
-    from rca.rules.load import load
+    from rca.rules.load import CALIBRATION, load
     from rca.scoreboard import row, summary
 
+    if fit is not None and fit.name != CALIBRATION:
+        raise UsageError(
+            f"a calibration is used under the name {CALIBRATION} in a rules folder; write --fit {fit.parent / CALIBRATION}"
+        )
     how = Options(experiments=options["experiments"], budget_s=_seconds(options["budget"]), redact="none")
     outcomes = []
     for outcome in scoring.evaluate(cases_dir, load(rules), options=how):
@@ -183,7 +187,7 @@ def evaluate(*, cases_dir: Path, rules: Sequence[Path], as_json: bool, fit: Path
     result = scoring.score(outcomes).model_copy(update={"first_run": scoring.first_run(cases_dir, outcomes)})
     if fit is not None:
         found = calibrated(outcomes)
-        write_text(fit, found.calibration.model_dump_json(indent=1) + "\n", force=fit.name == "calibration.json")
+        write_text(fit, found.calibration.model_dump_json(indent=1) + "\n", force=True)
         result = result.model_copy(update={"calibrated": found})
     click.echo(result.model_dump_json(indent=2) if as_json else summary(result))
 
@@ -292,8 +296,7 @@ def _summary(diagnosis: Diagnosis, written: Sequence[Path], options: dict[str, A
     from rca.report.text import TextReport
 
     if options["quiet"]:
-        chosen = diagnosis.verdict
-        click.echo(f"{chosen.cause} {chosen.probability:.0%} {chosen.status}")
+        click.echo(_one_line(diagnosis))
         return
     on = wants_colour(options["color"], stream=sys.stdout, environ=os.environ)
     click.echo(TextReport(colour=on).render(diagnosis), nl=False, color=on)
@@ -303,6 +306,14 @@ def _summary(diagnosis: Diagnosis, written: Sequence[Path], options: dict[str, A
     if written:
         page = written[0]
         click.echo(f"report: {page} ({page.stat().st_size / 1000:.0f} kB)")
+
+
+def _one_line(diagnosis: Diagnosis) -> str:
+    chosen = diagnosis.verdict
+    if chosen.status != "unknown":
+        return f"{chosen.cause} {chosen.probability:.0%} {chosen.status}"
+    lead = next(iter(diagnosis.hypotheses), None)
+    return chosen.cause + (f" (leads: {lead.cause} {lead.probability:.0%})" if lead is not None else "")
 
 
 def _fail_on(diagnosis: Diagnosis, wanted: str | None) -> None:

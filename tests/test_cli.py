@@ -78,6 +78,7 @@ def test_a_saved_report_is_rendered_again_from_json_and_from_html(reports, tmp_p
         (["analyze", "--no-such-option"], 2),
         (["explain", "no.such_cause"], 2),
         (["eval", "empty"], 2),
+        (["eval", "empty", "--fit", "mine.json"], 2),
         (["lab", "make", "no_such_fault", "out"], 2),
         (["rules", "show", "no.such"], 2),
         (["--version"], 0),

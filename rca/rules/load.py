@@ -32,6 +32,8 @@ from rca.rules.schema import (
 from rca.rules.yaml_files import Location, did_you_mean, line_of, read_yaml, validate
 
 ENTRY_POINT = "rca.knowledge"
+CALIBRATION = "calibration.json"
+"""Name under which a rules folder holds a fitted calibration."""
 _JOINED = ("evidence", "contradicts", "explains", "experiments", "falsepositives", "references", "field_guide")
 """What an extension adds behind that of its cause; its fixes and deciding steps come first."""
 
@@ -213,7 +215,7 @@ def _add_folder(knowledge: Knowledge, folder: Path, *, checked: bool) -> Knowled
             if checked:
                 _refuse_patterns(cause, file)
             draft.put_cause(cause, file)
-    fitted = folder / "calibration.json"
+    fitted = folder / CALIBRATION
     if fitted.is_file():
         draft.calibration = validate(Calibration, read_yaml(fitted), file=fitted)
     return draft.freeze()
