@@ -174,7 +174,8 @@ def evaluate(*, cases_dir: Path, rules: Sequence[Path], as_json: bool, fit: Path
 
     if fit is not None and fit.name != CALIBRATION:
         raise UsageError(
-            f"a calibration is used under the name {CALIBRATION} in a rules folder; write --fit {fit.parent / CALIBRATION}"
+            f"a calibration is used under the name {CALIBRATION} in a rules folder; write it with "
+            f"--fit {fit.parent / CALIBRATION}"
         )
     how = Options(experiments=options["experiments"], budget_s=_seconds(options["budget"]), redact="none")
     outcomes = []
