@@ -5,6 +5,8 @@ from __future__ import annotations
 import hashlib
 import math
 import time
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import torch
@@ -19,17 +21,49 @@ _HOPELESS = 20.0
 """Loss in units of chance above which an arm without loss scaling is stopped after five steps."""
 
 
+@dataclass(frozen=True)
+class Training:
+    """What an arm trains on: everything that another model, other data or another loss would bring along."""
+
+    model: nn.Module
+    """On its device, with fresh weights."""
+    batches: Iterable[Sequence[Batch]]
+    """The micro-batches of each optimizer step."""
+    evaluation: Batch
+    """Fixed and clean: all arms are compared on it."""
+    loss: Callable[[Batch], torch.Tensor]
+    """Training loss of one micro-batch, in the precision of the arm."""
+    evaluate: Callable[[Batch], torch.Tensor]
+    """Loss in fp32, without gradients."""
+    chance: float
+    """Loss of a model that knows nothing, in nats."""
+
+
+def training_of(config: TwinConfig, seed: int, *, device: str) -> Training:
+    """Return the model, the synthetic data and the loss of one arm (seed torch's generator first)."""
+    stream = Stream(config, seed)
+    model = build(config).to(device)
+    objective = _Objective(model, config, device)
+    return Training(
+        model=model,
+        batches=stream.training(),
+        evaluation=stream.evaluation(),
+        loss=objective.loss,
+        evaluate=objective.evaluate,
+        chance=config.chance,
+    )
+
+
 def train_arm(config: TwinConfig, seed: int, *, device: str = "cpu") -> dict[str, Any]:
     """Train one arm and return its curves and its loss on the clean evaluation batch, as JSON-able values."""
     started, cpu = time.perf_counter(), time.process_time()
     torch.manual_seed(seed)
     torch.use_deterministic_algorithms(True, warn_only=device != "cpu")
-    stream = Stream(config, seed)
-    model = build(config).to(device)
-    optimizer = _optimizer(model, config)
-    run = _Loop(model, optimizer, config, device)
+    training = training_of(config, seed, device=device)
+    model = training.model
+    run = _Loop(training, _optimizer(model, config), config, device)
     before = [weight.detach().clone() for weight in model.parameters()]
-    for step, batches in enumerate(stream.training()):
+    for step, batches in enumerate(training.batches):
         run.step(step, batches)
         if run.hopeless():
             break
@@ -37,8 +71,8 @@ def train_arm(config: TwinConfig, seed: int, *, device: str = "cpu") -> dict[str
     losses = run.losses + [math.nan] * (config.steps - len(run.losses))
     return {
         "seed": seed,
-        "eval_loss": run.evaluate(stream.evaluation()),
-        "chance": config.chance,
+        "eval_loss": float(training.evaluate(training.evaluation)),
+        "chance": training.chance,
         "losses": losses,
         "scales": run.scales,
         "skipped": run.skipped,
@@ -56,10 +90,9 @@ def train_arm(config: TwinConfig, seed: int, *, device: str = "cpu") -> dict[str
 class _Loop:
     """The state of one training: weights, scaler and what was recorded."""
 
-    def __init__(self, model: nn.Module, optimizer: torch.optim.Optimizer, config: TwinConfig, device: str) -> None:
-        self.model, self.optimizer, self.config, self.device = model, optimizer, config, device
+    def __init__(self, training: Training, optimizer: torch.optim.Optimizer, config: TwinConfig, device: str) -> None:
+        self.training, self.optimizer, self.config = training, optimizer, config
         self.scaler = torch.amp.GradScaler(device, enabled=config.precision == "fp16" and config.scaler)
-        self.embedding = input_embedding(model)
         self.bases = [group["lr"] for group in optimizer.param_groups]
         self.losses: list[float | None] = []
         """None where the whole batch was dropped."""
@@ -68,7 +101,7 @@ class _Loop:
         self.grad_norms: list[float] = []
         self.dropped = 0
 
-    def step(self, step: int, batches: list[Batch]) -> None:
+    def step(self, step: int, batches: Sequence[Batch]) -> None:
         """Do one optimizer step."""
         config = self.config
         if config.skip_bad_batches:
@@ -86,7 +119,7 @@ class _Loop:
         self.optimizer.zero_grad(set_to_none=True)
         total = 0.0
         for batch in batches:
-            loss = self.loss(batch) * batch.weight / len(batches)
+            loss = self.training.loss(batch) * batch.weight / len(batches)
             self.scaler.scale(loss).backward()  # type: ignore[no-untyped-call]
             total += loss.item() / batch.weight
         if config.loss_reduction == "sum":
@@ -94,7 +127,7 @@ class _Loop:
         self.losses.append(total)
         self.scaler.unscale_(self.optimizer)
         limit = config.clip if config.clip > 0 else math.inf
-        norm = torch.nn.utils.clip_grad_norm_(self.model.parameters(), limit)
+        norm = torch.nn.utils.clip_grad_norm_(self.training.model.parameters(), limit)
         self.grad_norms.append(float(norm))
         if self.scaler.is_enabled():
             old = self.scaler.get_scale()
@@ -104,6 +137,23 @@ class _Loop:
             self.skipped.append(int(self.scaler.get_scale() < old))
         else:
             self.optimizer.step()
+
+    def hopeless(self) -> bool:
+        """Whether going on cannot change the outcome: weights that are not finite, or a loss beyond any return."""
+        if self.scaler.is_enabled() or len(self.losses) < 5:
+            return False
+        last = [math.nan if loss is None else loss for loss in self.losses[-5:]]
+        dropped = any(loss is None for loss in self.losses[-5:])
+        lost = not dropped and all(not math.isfinite(loss) for loss in last)
+        return lost or all(loss > _HOPELESS * self.training.chance for loss in last)
+
+
+class _Objective:
+    """The loss of the twin's own models on synthetic data."""
+
+    def __init__(self, model: nn.Module, config: TwinConfig, device: str) -> None:
+        self.model, self.config, self.device = model, config, device
+        self.embedding = input_embedding(model)
 
     def loss(self, batch: Batch) -> torch.Tensor:
         """Return the training loss of one micro-batch."""
@@ -123,22 +173,13 @@ class _Loop:
         losses = -torch.log(chosen)
         return losses.sum() if config.loss_reduction == "sum" else losses.mean()
 
-    def evaluate(self, batch: Batch) -> float:
+    def evaluate(self, batch: Batch) -> torch.Tensor:
         """Return the loss on clean data in fp32."""
         self.model.eval()
         with torch.no_grad():
             logits = self._forward(batch).float()
             labels = torch.from_numpy(batch.labels).to(self.device).reshape(-1)
-            return float(nn.functional.cross_entropy(logits.reshape(-1, logits.shape[-1]), labels))
-
-    def hopeless(self) -> bool:
-        """Whether going on cannot change the outcome: weights that are not finite, or a loss beyond any return."""
-        if self.scaler.is_enabled() or len(self.losses) < 5:
-            return False
-        last = [math.nan if loss is None else loss for loss in self.losses[-5:]]
-        dropped = any(loss is None for loss in self.losses[-5:])
-        lost = not dropped and all(not math.isfinite(loss) for loss in last)
-        return lost or all(loss > _HOPELESS * self.config.chance for loss in last)
+            return nn.functional.cross_entropy(logits.reshape(-1, logits.shape[-1]), labels)
 
     def _forward(self, batch: Batch) -> torch.Tensor:
         inputs = torch.from_numpy(batch.inputs).to(self.device)
