@@ -287,6 +287,9 @@ class ExperimentRule(_Model):
     mechanism is on the twin (a learning rate is, a batch of the run's data is not)."""
     excludes: dict[str, str | int | float | bool] = Field(default_factory=dict)
     """Properties of the run under which it says nothing, e.g. `pretrained: true`."""
+    needs: tuple[Literal["weights", "tokenizer", "model", "samples", "splits"], ...] = ()
+    """What the run must have left for it (by file names): weight files, a tokenizer, a model's config.json, samples,
+    samples of training and held-out split. It is not offered without."""
     confirms: tuple[CauseId, ...]
     """Causes that a recovery under this change confirms."""
     says: str
