@@ -185,6 +185,8 @@ class Round(_Model):
     chosen: str = ""
     why: str = ""
     prediction: str = ""
+    expected: tuple[tuple[str, float, float, float], ...] = ()
+    """(cause, probability that it is confirmed, refuted, open) for the candidates and `other`, before the run."""
     result: str = ""
     ruled_out: tuple[str, ...] = ()
     before: tuple[tuple[str, float], ...] = ()
