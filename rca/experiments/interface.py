@@ -11,6 +11,12 @@ from pydantic import BaseModel, ConfigDict
 from rca.diagnosis import Experiment
 from rca.rules.schema import ExperimentRule
 
+LATE = 1000
+"""Steps at the rate of the failure from which it counts as late: more than ten times what a twin trains, and what a
+rate that is too high needs to show itself (all reproduced divergences began within 60 steps)."""
+LONG = 3.0
+"""Length of the failing batch over the median from which it is an outlier."""
+
 
 class RunProfile(BaseModel):
     """What the run used, as far as it left a trace; None where it said nothing."""
@@ -79,6 +85,62 @@ class RunProfile(BaseModel):
     token_growth: float | None = None
     """Time per generated token of long over short requests."""
     use_cache: bool | None = None
+    learning_rate_peak: float | None = None
+    """Highest learning rate that was logged."""
+    lr_decay: float | None = None
+    """Last logged learning rate over the highest, where it lies behind it."""
+    lr_half_share: float | None = None
+    """Share of the logged steps after the peak until the rate had fallen to half of it."""
+    lr_warmup_share: float | None = None
+    """Share of the logged steps until the rate reached nine tenths of its peak."""
+    steps_at_rate: int | None = None
+    """Steps before the symptom with nine tenths of the rate at the failure or more."""
+    loss_scale_initial: float | None = None
+    loss_scale_window: int | None = None
+    """Clean steps after which the scale doubles."""
+    loss_reduction: Literal["mean", "sum"] | None = None
+    ignore_index: int | None = None
+    ignored_share: float | None = None
+    """Share of the label positions that the loss leaves out; 1 when all samples have none."""
+    activation: str | None = None
+    norm_eps: float | None = None
+
+    @property
+    def late(self) -> bool:
+        """The failure came after a long time at the same learning rate, which a minute of training does not show."""
+        return (self.steps_at_rate or 0) >= LATE
+
+    @property
+    def length_outliers(self) -> bool:
+        """The failing batch is recorded as much longer than usual."""
+        return (self.sequence_outlier or 0.0) >= LONG
+
+    prefetch_factor: int | None = None
+    """Batches that each loader process reads ahead."""
+    lengths: tuple[int, ...] | None = None
+    """Sequence lengths that the run recorded, thinned to at most 400, shortest first."""
+    padding_share: float | None = None
+    """Share of the computed tokens that are padding."""
+    pads_to_maximum: bool | None = None
+    """Every sample is padded to the maximum length instead of to the longest of its batch."""
+    syncs_per_step: float | None = None
+    """Waits of the host for the device in a profiled step."""
+    launches_per_step: float | None = None
+    """Kernel launches in a profiled step."""
+    recompile_reason: Literal["size", "value"] | None = None
+    """What failed the guards of a compiled function: the size of an input, or something else."""
+    compile_dynamic: bool | None = None
+    """`dynamic=` of torch.compile; None leaves it to the compiler."""
+    num_beams: int | None = None
+    do_sample: bool | None = None
+    temperature: float | None = None
+    repetition_penalty: float | None = None
+    weight_bits: int | None = None
+    """Bits of quantised weights."""
+    padding_side: Literal["left", "right"] | None = None
+    """Side on which the tokenizer pads."""
+    eval_accumulation_steps: int | None = None
+    """Evaluation steps after which outputs move to the host."""
 
 
 @dataclass(frozen=True)

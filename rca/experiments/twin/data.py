@@ -16,10 +16,10 @@ import numpy.typing as npt
 from rca.experiments.twin.config import TwinConfig
 
 _SUCCESSORS = 6
-_FIRST = 3
+_FIRST, _PAD = 3, 0
 """Tokens 0-2 are padding, begin and end."""
 _COPIED = 0.15
-EVAL_SIZE = 64
+EVAL_SIZE, WATCHED_SIZE = 64, 32
 
 
 @dataclass(frozen=True)
@@ -36,6 +36,11 @@ class Batch:
     poisoned: bool = False
     """The features of the first item are not finite."""
 
+    def rows(self, chosen: npt.NDArray[np.int64]) -> Batch:
+        """Return a batch of the chosen items."""
+        source = None if self.source is None else self.source[chosen]
+        return Batch(self.inputs[chosen], self.labels[chosen], source)
+
 
 class Stream:
     """Micro-batches of one arm and its evaluation batch; the same seed gives the same data to every arm."""
@@ -49,10 +54,19 @@ class Stream:
             self._centres = self._clusters()
         else:
             self._successors, self._odds = self._chain()
+        self._pool = (
+            self._clean(np.random.default_rng(5), config.samples, offset=config.label_offset)
+            if config.samples
+            else None
+        )
 
     def evaluation(self) -> Batch:
         """Return the fixed clean batch on which all arms are compared."""
         return self._clean(np.random.default_rng(99), EVAL_SIZE, offset=1)
+
+    def watched(self) -> Batch:
+        """Return another clean batch, for what looks at the loss while training."""
+        return self._clean(np.random.default_rng(98), WATCHED_SIZE, offset=1)
 
     def training(self) -> Iterator[list[Batch]]:
         """Yield the micro-batches of each optimizer step."""
@@ -61,7 +75,11 @@ class Stream:
 
     def _micro(self, step: int) -> Batch:
         config = self.config
-        batch = self._clean(self._order, config.batch, offset=config.label_offset)
+        if self._pool is None:
+            batch = self._clean(self._order, config.batch, offset=config.label_offset)
+        else:
+            batch = self._pool.rows(self._order.integers(0, config.samples, config.batch))
+        batch = self._masked(batch)
         since = step - config.bad_step
         hit = since == 0 or (config.bad_every > 0 and since > 0 and since % config.bad_every == 0)
         if config.bad_batch == "none" or not hit:
@@ -69,7 +87,7 @@ class Stream:
         if config.bad_batch == "unlabelled":
             return Batch(batch.inputs, np.full_like(batch.labels, -100), batch.source)
         if config.bad_batch == "long":
-            return Batch(batch.inputs, batch.labels, batch.source, weight=30.0)
+            return batch if config.truncate else Batch(batch.inputs, batch.labels, batch.source, weight=30.0)
         if config.bad_batch == "random":
             labels = config.labels if config.objective == "classes" else config.vocab
             return Batch(batch.inputs, self._noise.integers(0, labels, batch.labels.shape), batch.source)
@@ -78,6 +96,19 @@ class Stream:
             spoiled[0] = np.nan
             return Batch(spoiled, batch.labels, batch.source, poisoned=True)
         return Batch(batch.inputs, batch.labels, batch.source, poisoned=True)
+
+    def _masked(self, batch: Batch) -> Batch:
+        """Pad sequences and leave out labels as the settings say."""
+        config = self.config
+        inputs, labels = batch.inputs, batch.labels
+        if config.padding and config.objective == "tokens":
+            kept = max(2, round(config.seq * (1 - config.padding)))
+            inputs, labels = inputs.copy(), labels.copy()
+            inputs[:, kept:] = _PAD
+            labels[:, kept - 1 :] = _PAD if config.masking == "none" else -100
+        if config.masking == "all":
+            labels = np.full_like(labels, -100)
+        return Batch(inputs, labels, batch.source)
 
     def _clean(self, order: np.random.Generator, size: int, *, offset: int) -> Batch:
         config = self.config

@@ -6,6 +6,7 @@ Everything comes from the configuration classes of transformers; no hub, no remo
 from __future__ import annotations
 
 from collections.abc import Mapping
+from itertools import pairwise
 from typing import Any
 
 import torch
@@ -31,6 +32,20 @@ _NO_DROPOUT = (
 )
 """Names under which the families keep their dropout rates."""
 
+_ACTIVATION_NAMES = ("hidden_act", "activation_function", "hidden_activation", "activation")
+_NORM_NAMES = ("rms_norm_eps", "layer_norm_eps", "layer_norm_epsilon", "layernorm_epsilon", "norm_epsilon")
+
+_BETWEEN = {
+    "sigmoid": nn.Sigmoid,
+    "tanh": nn.Tanh,
+    "elu": nn.ELU,
+    "silu": nn.SiLU,
+    "swish": nn.SiLU,
+    "leaky_relu": nn.LeakyReLU,
+    "mish": nn.Mish,
+}
+"""Activations of the dense networks; every kind of GELU is the exact one, everything else ReLU."""
+
 
 def transformer(
     family: str,
@@ -47,6 +62,8 @@ def transformer(
     init_std: float | None = None,
     dropout: float = 0.0,
     attention: str = "eager",
+    activation: str | None = None,
+    norm_eps: float | None = None,
 ) -> nn.Module:
     """Return a model of that `model_type` with random weights."""
     from transformers import AutoModelForCausalLM, AutoModelForSeq2SeqLM, AutoModelForSequenceClassification
@@ -71,6 +88,10 @@ def transformer(
     for name in _NO_DROPOUT:
         if hasattr(config, name) and getattr(config, name) is not None:
             setattr(config, name, dropout)
+    for names, value in ((_ACTIVATION_NAMES, activation), (_NORM_NAMES, norm_eps)):
+        for name in names:
+            if value is not None and isinstance(getattr(config, name, None), type(value)):
+                setattr(config, name, value)
     if tied is not None:
         config.tie_word_embeddings = tied
     if init_std is not None:
@@ -120,34 +141,61 @@ def _own(family: str, *, hidden: int, layers: int, heads: int, kv_heads: int, ff
     return grouped if family in rotary else own.get(family, {})
 
 
+def _between(name: str | None) -> nn.Module:
+    if name is not None and "gelu" in name:
+        return nn.GELU()
+    return _BETWEEN.get(name or "", nn.ReLU)()
+
+
 class SmallConv(nn.Module):
     """Three convolutions with batch normalisation for 3x16x16 images."""
 
-    def __init__(self, width: int, labels: int) -> None:
+    def __init__(self, config: TwinConfig) -> None:
         super().__init__()
+        width = config.width
         layers: list[nn.Module] = []
         channels = 3
         for out in (width // 2, width, width):
-            layers += [nn.Conv2d(channels, out, 3, stride=2, padding=1), nn.BatchNorm2d(out), nn.ReLU()]
+            norm = nn.BatchNorm2d(out, eps=config.norm_eps or 1e-5)
+            layers += [nn.Conv2d(channels, out, 3, stride=2, padding=1), norm, _between(config.activation)]
             channels = out
         self.body = nn.Sequential(*layers)
-        self.head = nn.Linear(width, labels)
+        self.dropout = nn.Dropout(config.dropout)
+        self.head = nn.Linear(width, config.labels)
 
     def forward(self, images: torch.Tensor) -> torch.Tensor:
         """Return one logit a class."""
-        logits: torch.Tensor = self.head(self.body(images).mean(dim=(2, 3)))
+        logits: torch.Tensor = self.head(self.dropout(self.body(images).mean(dim=(2, 3))))
+        return logits
+
+
+class SmallPerceptron(nn.Module):
+    """Hidden layers of one width for vectors of 32 features."""
+
+    def __init__(self, config: TwinConfig) -> None:
+        super().__init__()
+        self.residual = config.residual
+        sizes = [32, *[config.width] * config.layers]
+        self.body = nn.ModuleList(nn.Linear(before, after) for before, after in pairwise(sizes))
+        self.between = _between(config.activation)
+        self.dropout = nn.Dropout(config.dropout)
+        self.head = nn.Linear(config.width, config.labels)
+
+    def forward(self, features: torch.Tensor) -> torch.Tensor:
+        """Return one logit a class."""
+        for index, layer in enumerate(self.body):
+            moved = self.dropout(self.between(layer(features)))
+            features = features + moved if self.residual and index else moved
+        logits: torch.Tensor = self.head(features)
         return logits
 
 
 def build(config: TwinConfig) -> nn.Module:
     """Return the twin's model with fresh weights (seed the generator first)."""
     if config.family == "cnn":
-        model: nn.Module = SmallConv(config.width, config.labels)
+        model: nn.Module = SmallConv(config)
     elif config.family == "mlp":
-        width = config.width
-        model = nn.Sequential(
-            nn.Linear(32, width), nn.ReLU(), nn.Linear(width, width), nn.ReLU(), nn.Linear(width, config.labels)
-        )
+        model = SmallPerceptron(config)
     else:
         model = transformer(
             config.family,
@@ -162,6 +210,9 @@ def build(config: TwinConfig) -> nn.Module:
             tied=config.tied,
             init_std=config.init_std,
             dropout=config.dropout,
+            attention=config.attention,
+            activation=config.activation,
+            norm_eps=config.norm_eps,
         )
     if config.init_factor != 1.0:
         with torch.no_grad():
@@ -184,7 +235,7 @@ def input_embedding(model: nn.Module) -> nn.Module | None:
     return max(found, key=lambda module: module.num_embeddings) if found else None
 
 
-_DOWN = ("down_proj", "c_proj", "fc2", "fc_out", "dense_4h_to_h", "wo", "output.dense", "lin2", "4")
+_DOWN = ("down_proj", "c_proj", "fc2", "fc_out", "dense_4h_to_h", "wo", "output.dense", "lin2")
 """Last names of the projection out of a feed-forward block."""
 
 

@@ -17,6 +17,7 @@ from rca.experiments.twin.config import TwinConfig
 from rca.experiments.twin.data import Batch, Stream
 from rca.experiments.twin.models import build, embeddings, input_embedding
 
+_EARLY, _LOOK_EVERY = 4, 6
 _HOPELESS = 20.0
 """Loss in units of chance above which an arm without loss scaling is stopped after five steps."""
 
@@ -37,11 +38,13 @@ class Training:
     """Loss in fp32, without gradients."""
     chance: float
     """Loss of a model that knows nothing, in nats."""
+    watched: Batch | None = None
+    """Clean data on which the loss is looked at during training; None does not look."""
 
 
 def training_of(config: TwinConfig, seed: int, *, device: str) -> Training:
     """Return the model, the synthetic data and the loss of one arm (seed torch's generator first)."""
-    stream = Stream(config, seed)
+    stream = Stream(config, config.seed + seed)
     model = build(config).to(device)
     objective = _Objective(model, config, device)
     return Training(
@@ -51,15 +54,21 @@ def training_of(config: TwinConfig, seed: int, *, device: str) -> Training:
         loss=objective.loss,
         evaluate=objective.evaluate,
         chance=config.chance,
+        watched=stream.watched() if config.samples or config.early_stop else None,
     )
 
 
-def train_arm(config: TwinConfig, seed: int, *, device: str = "cpu") -> dict[str, Any]:
-    """Train one arm and return its curves and its loss on the clean evaluation batch, as JSON-able values."""
+def train_arm(
+    config: TwinConfig, seed: int, *, device: str = "cpu", make: Callable[..., Training] | None = None
+) -> dict[str, Any]:
+    """Train one arm and return its curves and its loss on the clean evaluation batch, as JSON-able values.
+
+    `make` takes the place of `training_of`: another model, or other data.
+    """
     started, cpu = time.perf_counter(), time.process_time()
-    torch.manual_seed(seed)
+    torch.manual_seed(config.seed + seed)
     torch.use_deterministic_algorithms(True, warn_only=device != "cpu")
-    training = training_of(config, seed, device=device)
+    training = (make or training_of)(config, seed, device=device)
     model = training.model
     run = _Loop(training, _optimizer(model, config), config, device)
     before = [weight.detach().clone() for weight in model.parameters()]
@@ -67,17 +76,22 @@ def train_arm(config: TwinConfig, seed: int, *, device: str = "cpu") -> dict[str
         run.step(step, batches)
         if run.hopeless():
             break
+    run.finish()
     moved = sum(not torch.equal(old, new) for old, new in zip(before, model.parameters(), strict=True))
+    evaluated = float(training.evaluate(training.evaluation))
     losses = run.losses + [math.nan] * (config.steps - len(run.losses))
     return {
         "seed": seed,
-        "eval_loss": float(training.evaluate(training.evaluation)),
+        "eval_loss": evaluated,
+        "eval_differs": not config.eval_mode and float(training.evaluate(training.evaluation)) != evaluated,
         "chance": training.chance,
         "losses": losses,
         "scales": run.scales,
         "skipped": run.skipped,
         "grad_norms": run.grad_norms,
         "dropped": run.dropped,
+        "watched": run.watched,
+        "layer_ratio": run.layer_ratio,
         "tensors": len(before),
         "tensors_moved": moved,
         "parameters": sum(weight.numel() for weight in model.parameters()),
@@ -92,7 +106,12 @@ class _Loop:
 
     def __init__(self, training: Training, optimizer: torch.optim.Optimizer, config: TwinConfig, device: str) -> None:
         self.training, self.optimizer, self.config = training, optimizer, config
-        self.scaler = torch.amp.GradScaler(device, enabled=config.precision == "fp16" and config.scaler)
+        self.scaler = torch.amp.GradScaler(
+            device,
+            init_scale=config.init_scale,
+            growth_interval=config.growth_interval,
+            enabled=config.precision == "fp16" and config.scaler,
+        )
         self.bases = [group["lr"] for group in optimizer.param_groups]
         self.losses: list[float | None] = []
         """None where the whole batch was dropped."""
@@ -100,6 +119,11 @@ class _Loop:
         self.skipped: list[int] = []
         self.grad_norms: list[float] = []
         self.dropped = 0
+        self.watched: list[tuple[int, float]] = []
+        """Step and loss on the watched data."""
+        self.layer_ratio: float | None = None
+        """Gradient norm of the first matrix over that of the last, in an early step."""
+        self._best: dict[str, torch.Tensor] = {}
 
     def step(self, step: int, batches: Sequence[Batch]) -> None:
         """Do one optimizer step."""
@@ -113,15 +137,16 @@ class _Loop:
                 self.losses.append(None)
                 return
             batches = kept
-        if config.warmup:
-            for group, base in zip(self.optimizer.param_groups, self.bases, strict=True):
-                group["lr"] = base * min(1.0, (step + 1) / config.warmup)
-        self.optimizer.zero_grad(set_to_none=True)
+        for group, base in zip(self.optimizer.param_groups, self.bases, strict=True):
+            group["lr"] = base * _share_of_peak(config, step)
+        if config.zero_grad:
+            self.optimizer.zero_grad(set_to_none=True)
         total = 0.0
         for batch in batches:
-            loss = self.training.loss(batch) * batch.weight / len(batches)
-            self.scaler.scale(loss).backward()  # type: ignore[no-untyped-call]
-            total += loss.item() / batch.weight
+            loss = self.training.loss(batch) / len(batches)
+            total += loss.item()
+            factor = config.loss_factor * batch.weight * (1 if config.accumulation_mean else len(batches))
+            self.scaler.scale(loss * factor).backward()  # type: ignore[no-untyped-call]
         if config.loss_reduction == "sum":
             total /= max(1, sum(int((batch.labels != -100).sum()) for batch in batches) // len(batches))
         self.losses.append(total)
@@ -137,6 +162,26 @@ class _Loop:
             self.skipped.append(int(self.scaler.get_scale() < old))
         else:
             self.optimizer.step()
+        if step == _EARLY:
+            self.layer_ratio = _layer_ratio(self.training.model)
+        if step % _LOOK_EVERY == _LOOK_EVERY - 1:
+            self._look(step)
+
+    def _look(self, step: int) -> None:
+        """Evaluate on the watched data; remember the weights when they are the best so far."""
+        training = self.training
+        if training.watched is None:
+            return
+        loss = float(training.evaluate(training.watched))
+        if self.config.early_stop and loss < min((old for _, old in self.watched), default=math.inf):
+            self._best = {name: value.clone() for name, value in training.model.state_dict().items()}
+        self.watched.append((step, loss))
+        training.model.train()
+
+    def finish(self) -> None:
+        """Go back to the best weights where training stops early."""
+        if self._best:
+            self.training.model.load_state_dict(self._best)
 
     def hopeless(self) -> bool:
         """Whether going on cannot change the outcome: weights that are not finite, or a loss beyond any return."""
@@ -175,7 +220,7 @@ class _Objective:
 
     def evaluate(self, batch: Batch) -> torch.Tensor:
         """Return the loss on clean data in fp32."""
-        self.model.eval()
+        self.model.train(not self.config.eval_mode)
         with torch.no_grad():
             logits = self._forward(batch).float()
             labels = torch.from_numpy(batch.labels).to(self.device).reshape(-1)
@@ -196,6 +241,26 @@ class _Objective:
         if hook is not None:
             hook.remove()
         return logits if isinstance(logits, torch.Tensor) else torch.as_tensor(logits)
+
+
+def _share_of_peak(config: TwinConfig, step: int) -> float:
+    """Learning rate of a step over the peak: a straight warm-up, then a straight decay."""
+    if step < config.warmup:
+        return (step + 1) / config.warmup
+    if config.decay == 1.0:
+        return 1.0
+    length = config.decay_steps or max(1, config.steps - config.warmup)
+    return 1.0 - (1.0 - config.decay) * min(1.0, (step - config.warmup + 1) / length)
+
+
+def _layer_ratio(model: nn.Module) -> float | None:
+    """Gradient norm of the first matrix that is no embedding over that of the last."""
+    skip = embeddings(model)
+    found = [weight.grad for weight in model.parameters() if weight.dim() >= 2 and id(weight) not in skip]
+    norms = [float(grad.norm()) for grad in found if grad is not None]
+    if len(norms) < 2 or not math.isfinite(norms[0]) or not math.isfinite(norms[-1]) or norms[-1] == 0:
+        return None
+    return norms[0] / norms[-1]
 
 
 def _spoil(_module: nn.Module, _args: Any, output: torch.Tensor) -> torch.Tensor:
