@@ -68,6 +68,10 @@ class Stream:
         """Return another clean batch, for what looks at the loss while training."""
         return self._clean(np.random.default_rng(98), WATCHED_SIZE, offset=1)
 
+    def successors(self) -> npt.NDArray[np.int64]:
+        """Return the tokens that may follow each token, one row a token; only of token streams."""
+        return self._successors
+
     def training(self) -> Iterator[list[Batch]]:
         """Yield the micro-batches of each optimizer step."""
         for step in range(self.config.steps):
