@@ -147,9 +147,11 @@ def perform(task: str, payload: dict[str, Any]) -> Any:
     """Carry out one task: `train`, `memory`, or `probe`."""
     if task == "train":
         from rca.experiments.twin.config import TwinConfig
+        from rca.experiments.twin.supplied import maker
         from rca.experiments.twin.train import train_arm
 
-        return train_arm(TwinConfig.model_validate(payload["config"]), payload["seed"], device=payload["device"])
+        config, make = TwinConfig.model_validate(payload["config"]), maker(payload.get("supplied"))
+        return train_arm(config, payload["seed"], device=payload["device"], make=make)
     if task == "memory":
         from rca.experiments.memory.question import MemoryQuestion
         from rca.experiments.memory.track import peak

@@ -13,7 +13,7 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from tempfile import TemporaryFile
@@ -60,6 +60,8 @@ class Workbench:
     device: str = "cpu"
     workers: int = 2
     known: dict[str, Answer] = field(default_factory=dict)
+    notify: Callable[[int, int], None] | None = None
+    """Told how many of the tasks asked for are done, and how many there are."""
     _process: subprocess.Popen[bytes] | None = None
     _stderr: IO[bytes] | None = None
     _buffer: bytes = b""
@@ -70,7 +72,10 @@ class Workbench:
         answers = {task.key: self.known[task.key] for task in tasks if task.key in self.known}
         waiting = list({task.key: task for task in tasks if task.key not in answers}.values())
         open_: dict[int, str] = {}
+        planned = len(answers) + len(waiting)
         while waiting or open_:
+            if self.notify is not None:
+                self.notify(planned - len(waiting) - len(open_), planned)
             left = deadline - time.monotonic()
             if left <= 0:
                 self._give_up(answers, [*open_.values(), *(task.key for task in waiting)])

@@ -5,11 +5,24 @@ from __future__ import annotations
 import time
 from dataclasses import dataclass
 
-from rca.diagnosis import Experiment
+from rca.diagnosis import Experiment, ExperimentVerdict
 from rca.errors import ExperimentError
 from rca.experiments.interface import RunProfile
-from rca.experiments.judges import FEWEST, HIGHEST, MOST, Gap, Judgement, gap, harmful, judge, judge_binary
-from rca.experiments.symptoms import LOST_GAP, reproduces
+from rca.experiments.judges import (
+    CERTAINTY,
+    CONFIRMING,
+    FEWEST,
+    HIGHEST,
+    MARGIN,
+    MOST,
+    USEFUL,
+    Judgement,
+    gap,
+    harmful,
+    reproduced,
+)
+from rca.experiments.symptoms import reproduces
+from rca.experiments.trial import Seen, Trial, carry_through
 from rca.experiments.twin.arms import BrokenReference, Outcome, OutOfTime, TrainedArm, train
 from rca.experiments.twin.config import Twin, TwinConfig, changed, differences, reference_of, twin_of
 from rca.experiments.twin.report import Finding, change_words, figures, report, words
@@ -29,13 +42,18 @@ class TwinExperiment:
     bench: Workbench
     until: float
     """Monotonic clock."""
+    twin: Twin | None = None
+    """Stands in for the twin of the profile, with `reference` as the recipe to measure by."""
+    reference: TwinConfig | None = None
+    data: str = "synthetic data"
+    """What the arms are trained on, in words."""
 
     def carry_out(self) -> Experiment:
         """Run the arms and judge; every way to end is a verdict."""
         started = time.perf_counter()
         twin = None
         try:
-            twin = twin_of(self.profile)
+            twin = self.twin or twin_of(self.profile)
             refusal = self._refusal()
             finding = Finding("not_testable", refusal) if refusal else self._test(twin)
         except OutOfTime as error:
@@ -45,7 +63,7 @@ class TwinExperiment:
         except ExperimentError as error:
             finding = Finding("error", _sentence(error))
         seconds = time.perf_counter() - started
-        return report(self.rule, finding, twin=twin, device=self.bench.device, seconds=seconds)
+        return report(self.rule, finding, twin=twin, data=self.data, device=self.bench.device, seconds=seconds)
 
     def _refusal(self) -> str:
         """Why the experiment says nothing about this run, if so."""
@@ -61,16 +79,15 @@ class TwinExperiment:
 
     def _test(self, twin: Twin) -> Finding:
         """Reproduce with the run's own settings, else with the planted fault; then compare."""
-        reference = reference_of(twin.config)
-        # Two seeds settle whether the run's own settings fail when another control stands ready.
-        seeds = tuple(range(FEWEST - 1 if self.rule.reproduces else FEWEST))
+        reference = self.reference or reference_of(twin.config)
         treated = changed(twin.config, self.rule.change)
-        own, good = self._train([("control", twin.config), ("reference", reference)], seeds, reference)
+        own, good, fails = self._control(twin.config, reference, planted=False)
         control, planted = own, False
-        if self.rule.reproduces and not self._reproduced(own, planted=False):
+        if self.rule.reproduces and not fails:
             config = changed(twin.config, self.rule.reproduces)
-            control, planted = self._train([("control", config)], tuple(range(FEWEST)), reference)[0], True
-        if not self._reproduced(control, planted=planted):
+            control, good, fails = self._control(config, reference, planted=True)
+            planted = True
+        if not fails:
             return self._unreproduced(own, control, good, planted)
         if planted:
             treated = changed(control.config, self.rule.change)
@@ -104,45 +121,53 @@ class TwinExperiment:
         attainable: float,
         planted: bool,
     ) -> Finding:
-        """Add paired seeds until the rule decides, at most `MOST`."""
+        """Add paired seeds until the rules decide."""
         arms = [("control", untreated), ("treatment", treated), ("reference", reference)]
-        count = FEWEST
-        while True:
-            control, treatment, good = self._train(arms, tuple(range(count)), reference)
+        control, treatment, good = self._train(arms, tuple(range(FEWEST)), reference)
+        if _identical(control, treatment):
             found = gap(control.values, treatment.values, attainable=attainable)
-            if _identical(control, treatment):
-                reason = (
-                    f"With {change_words(self.rule)} every step of the twin stays exactly as it was, and the twin "
-                    f"fails as the run did ({words(control.words)}): the failure does not need what this takes away."
-                )
-                return Finding("refuted", reason, control, treatment, good, found, planted)
-            judgement = self._judge(control, treatment, found, attainable)
-            if judgement.decision != "undecided" or count == MOST or time.monotonic() > self.until:
-                break
-            count += 1
-        reason = self._reason(judgement, control, treatment)
-        verdict = judgement.decision if judgement.decision != "undecided" else "inconclusive"
+            reason = (
+                f"With {change_words(self.rule)} every step of the twin stays exactly as it was, and the twin "
+                f"fails as the run did ({words(control.words)}): the failure does not need what this takes away."
+            )
+            return Finding("refuted", reason, control, treatment, good, found, planted)
+
+        def pairs(count: int) -> tuple[Seen, Seen] | None:
+            nonlocal control, treatment, good
+            try:
+                control, treatment, good = self._train(arms, tuple(range(count)), reference)
+            except OutOfTime:
+                return None
+            return _seen(control), _seen(treatment)
+
+        def alone(count: int) -> Seen | None:
+            try:
+                return _seen(self._train([("control", untreated)], tuple(range(count)), reference)[0])
+            except OutOfTime:
+                return None
+
+        trial = carry_through(pairs, alone, attainable=attainable)
+        reason = self._reason(trial, control, treatment)
+        decision = trial.judgement.decision
+        verdict: ExperimentVerdict = "inconclusive" if decision == "undecided" else decision
         if verdict == "confirmed" and not twin.width_known and set(self.rule.change) & _RATES:
             verdict = "inconclusive"
             reason += " The width of the run's model is not recorded, so its learning rate could not be mapped."
-        return Finding(verdict, reason, control, treatment, good, found, planted)
+        return Finding(verdict, reason, control, treatment, good, trial.judgement.gap, planted)
 
-    @staticmethod
-    def _judge(control: TrainedArm, treatment: TrainedArm, found: Gap, attainable: float) -> Judgement:
-        """Learning must come back; where a failure leaves learning intact, the failure itself is counted."""
-        still = [not _clean(outcome) for outcome in treatment.outcomes]
-        if control.mean < LOST_GAP:
-            failed = [not _clean(outcome) for outcome in control.outcomes]
-            return judge_binary(failed, still, found, treatment.values)
-        judgement = judge(control.values, treatment.values, attainable=attainable)
-        if judgement.decision == "confirmed" and sum(still) * 2 >= len(still):
-            return Judgement("mitigates", found)
-        return judgement
-
-    def _reproduced(self, control: TrainedArm, *, planted: bool) -> bool:
-        """Whether at least half of the seeds show what the run showed."""
-        shows = [reproduces(self.profile.symptoms, outcome.symptoms, planted=planted) for outcome in control.outcomes]
-        return sum(shows) * 2 >= len(shows)
+    def _control(
+        self, config: TwinConfig, reference: TwinConfig, *, planted: bool
+    ) -> tuple[TrainedArm, TrainedArm, bool]:
+        """Train a control with one seed after the other until it is clear whether it fails as the run did."""
+        arms = [("control", config), ("reference", reference)]
+        for count in range(2, MOST + 1):
+            control, good = self._train(arms, tuple(range(count)), reference)
+            fails = reproduced(
+                [reproduces(self.profile.symptoms, outcome.symptoms, planted=planted) for outcome in control.outcomes]
+            )
+            if fails is not None:
+                break
+        return control, good, bool(fails)
 
     def _unreproduced(self, own: TrainedArm, control: TrainedArm, good: TrainedArm, planted: bool) -> Finding:
         which = f"with the planted fault ({self.rule.planted})" if planted else "with the run's own settings"
@@ -172,7 +197,8 @@ class TwinExperiment:
     ) -> list[TrainedArm]:
         return train(self.bench, arms, seeds, reference=reference, until=self.until)
 
-    def _reason(self, judgement: Judgement, control: TrainedArm, treatment: TrainedArm) -> str:
+    def _reason(self, trial: Trial, control: TrainedArm, treatment: TrainedArm) -> str:
+        judgement = trial.judgement
         found = judgement.gap
         sentence = (
             f"The control shows {words(control.words)} and loses {figures(control.values)} of the learnable gap; with "
@@ -189,7 +215,30 @@ class TwinExperiment:
             )
         if judgement.decision == "mitigates":
             sentence += " It helps but does not take the failure away."
+        elif judgement.decision == "undecided":
+            sentence += _undecided(judgement, out_of_time=trial.out_of_time)
+        elif judgement.decision == "invalid" and trial.null is not None:
+            sentence += (
+                f" But the control differs from itself as much: between its first three seeds and the next three lie "
+                f"{trial.null.mean:.2f} (95 % interval {trial.null.low:+.2f} to {trial.null.high:+.2f}), which would "
+                "pass for an effect."
+            )
         return sentence
+
+
+def _undecided(judgement: Judgement, *, out_of_time: bool) -> str:
+    found = judgement.gap
+    text = (
+        f" That decides nothing: it lies above {MARGIN:g} with {found.above_margin:.1%} probability "
+        f"({CONFIRMING:.1%} confirm) and below {USEFUL:g} with {found.below_useful:.1%} ({CERTAINTY:.0%} refute)."
+    )
+    if out_of_time:
+        text += " There was no time for further seeds."
+    return text
+
+
+def _seen(arm: TrainedArm) -> Seen:
+    return Seen(arm.values, tuple(not _clean(outcome) for outcome in arm.outcomes))
 
 
 def _clean(outcome: Outcome) -> bool:

@@ -9,6 +9,7 @@ from rca.diagnosis import Effect, Experiment, ExperimentVerdict
 from rca.experiments.judges import Gap
 from rca.experiments.twin.arms import TrainedArm
 from rca.experiments.twin.config import Twin
+from rca.experiments.twin.supplied import USER
 from rca.rules.schema import ExperimentRule
 
 _METRIC = "share of the learnable gap lost"
@@ -31,7 +32,9 @@ class Finding(NamedTuple):
     """The fault was planted in the control arm."""
 
 
-def report(rule: ExperimentRule, finding: Finding, *, twin: Twin | None, device: str, seconds: float) -> Experiment:
+def report(
+    rule: ExperimentRule, finding: Finding, *, twin: Twin | None, data: str, device: str, seconds: float
+) -> Experiment:
     """Return the entry of the diagnosis."""
     control, found = finding.control, finding.gap
     arms = [arm for arm in (control, finding.treatment, finding.reference) if arm is not None]
@@ -59,7 +62,7 @@ def report(rule: ExperimentRule, finding: Finding, *, twin: Twin | None, device:
         effect=effect,
         verdict=finding.verdict,
         reason=finding.reason,
-        scope=_scope(rule, finding, twin, arms, device) if twin and arms else "",
+        scope=_scope(rule, finding, twin, arms, data=data, device=device) if twin and arms else "",
         not_carried_over=twin.not_carried_over if twin else (),
         details=_details(twin, arms) if twin and arms else (),
         seconds=round(seconds, 2),
@@ -88,12 +91,15 @@ def figures(values: Sequence[float]) -> str:
     return "/".join(f"{value:.2f}" for value in values)
 
 
-def _scope(rule: ExperimentRule, finding: Finding, twin: Twin, arms: Sequence[TrainedArm], device: str) -> str:
+def _scope(
+    rule: ExperimentRule, finding: Finding, twin: Twin, arms: Sequence[TrainedArm], *, data: str, device: str
+) -> str:
     config = arms[0].config
     size = arms[0].outcomes[0].raw["parameters"]
     mapped = f", width map x{twin.width_map:g}" if twin.width_map != 1 else ""
+    model = "the user's own model" if config.family == USER else f"a tiny twin: {config.family}"
     text = (
-        f"a tiny twin: {config.family}, {size / 1e6:.2f} M parameters{mapped}, {config.steps} steps on synthetic data, "
+        f"{model}, {size / 1e6:.2f} M parameters{mapped}, {config.steps} steps on {data}, "
         f"{len(arms[0].outcomes)} seeds, on the {'CPU' if device == 'cpu' else 'GPU'}"
     )
     if config.precision == "fp16" and device == "cpu":
@@ -123,5 +129,5 @@ def _details(twin: Twin, arms: Sequence[TrainedArm]) -> tuple[tuple[str, str], .
         dropped = sum(outcome.raw["dropped"] for outcome in arm.outcomes)
         if dropped:
             rows.append((f"{arm.name}: batches dropped", str(dropped)))
-    rows.append(("loss of a model that knows nothing", f"{config.chance:.2f}"))
+    rows.append(("loss of a model that knows nothing", f"{arms[0].outcomes[0].raw['chance']:.2f}"))
     return tuple(rows)

@@ -42,9 +42,14 @@ class Training:
     """Clean data on which the loss is looked at during training; None does not look."""
 
 
-def training_of(config: TwinConfig, seed: int, *, device: str) -> Training:
-    """Return the model, the synthetic data and the loss of one arm (seed torch's generator first)."""
-    stream = Stream(config, config.seed + seed)
+def training_of(
+    config: TwinConfig, seed: int, *, device: str, data: Callable[[TwinConfig, int], Stream] = Stream
+) -> Training:
+    """Return the model, the data (synthetic ones unless others are given) and the loss of one arm.
+
+    Seed torch's generator first.
+    """
+    stream = data(config, config.seed + seed)
     model = build(config).to(device)
     objective = _Objective(model, config, device)
     return Training(
