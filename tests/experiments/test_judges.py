@@ -1,29 +1,23 @@
 from __future__ import annotations
 
+import itertools
 import math
 
-import numpy as np
 import pytest
 
 from rca.experiments.judges import (
-    FEWEST,
     HIGHEST,
     MOST,
+    MOST_NOISY,
     binary_factor,
     gap,
     harmful,
     judge,
     judge_binary,
     lost_gap,
+    reproduced,
+    two_groups,
 )
-
-
-def sequential(control: list[float], treatment: list[float]) -> str:
-    for count in range(FEWEST, MOST + 1):
-        decision = judge(control[:count], treatment[:count]).decision
-        if decision != "undecided":
-            return decision
-    return "undecided"
 
 
 def test_lost_gap_runs_from_the_reference_to_chance_and_is_clipped() -> None:
@@ -55,30 +49,36 @@ def test_a_treatment_that_makes_it_worse_is_harmful() -> None:
     assert not harmful(gap([0.0, 0.02, 0.01], [0.02, 0.0, 0.01]))
 
 
-def test_false_confirmations_are_rare_on_null_pairs() -> None:
-    draws = np.random.default_rng(0)
-    confirmed = refuted = 0
-    for _ in range(2000):
-        spread = draws.choice([0.03, 0.1, 0.25])
-        level = draws.uniform(0.3, 1.0)
-        control = (level + spread * draws.normal(size=MOST)).tolist()
-        treatment = (level + spread * draws.normal(size=MOST)).tolist()
-        decision = sequential(control, treatment)
-        confirmed += decision == "confirmed"
-        refuted += decision == "refuted"
-    assert confirmed / 2000 < 0.01
-    assert refuted / 2000 > 0.5
+def test_the_interval_is_that_of_students_t() -> None:
+    found = gap([0.9, 0.7, 0.8, 0.9], [0.1, 0.2, 0.1, 0.3])
+    width = math.sqrt((2 * 0.01 + sum((d - found.mean) ** 2 for d in (0.8, 0.5, 0.7, 0.6))) / 5 / 4)
+    assert found.mean - found.low == pytest.approx(2.570582 * width, rel=1e-6)
+    assert found.high - found.mean == pytest.approx(2.570582 * width, rel=1e-6)
 
 
-def test_real_effects_are_found_and_rarely_refuted() -> None:
-    draws = np.random.default_rng(1)
-    decisions = []
-    for _ in range(1000):
-        control = (0.9 + 0.1 * draws.normal(size=MOST)).tolist()
-        treatment = (0.1 + 0.1 * draws.normal(size=MOST)).tolist()
-        decisions.append(sequential(control, treatment))
-    assert decisions.count("confirmed") > 950
-    assert decisions.count("refuted") < 10
+def test_seeds_in_two_groups_are_counted_as_well() -> None:
+    assert two_groups([0.0, 0.05, 1.0])
+    assert not two_groups([0.0, 0.2, 0.4, 0.6])
+    # A mean of two thirds looks certain to the margin rule alone, with one seed of six that decides it.
+    one_of_three = judge([1.0, 1.0, 0.02, 1.0], [0.0, 0.02, 0.0, 0.03])
+    assert one_of_three.gap.above_margin > 0.975
+    assert one_of_three.decision == "undecided"
+    assert one_of_three.most == MOST_NOISY
+    assert one_of_three.factor == pytest.approx(5.04)
+    four_more = judge([1.0, 1.0, 0.02, 1.0, 1.0, 0.9, 1.0], [0.0, 0.02, 0.0, 0.03, 0.0, 0.01, 0.0])
+    assert four_more.decision == "confirmed"
+
+
+def test_further_seeds_of_the_control_can_show_the_groups() -> None:
+    control, treatment = [1.0, 1.0, 0.98], [0.0, 0.02, 0.0]
+    assert judge(control, treatment).decision == "confirmed"
+    assert judge(control, treatment, further=[0.99, 1.0, 1.0]).decision == "confirmed"
+    assert judge(control, treatment, further=[0.0, 1.0, 0.01]).decision == "undecided"
+
+
+def test_a_gap_that_only_lacks_certainty_may_take_more_seeds() -> None:
+    assert judge([0.5, 0.3, 0.55], [0.2, 0.25, 0.1]).most == MOST_NOISY
+    assert judge([0.5, 0.52, 0.48], [0.4, 0.42, 0.38]).most == MOST
 
 
 def test_binary_factor_has_its_exact_values() -> None:
@@ -96,13 +96,32 @@ def test_a_yes_or_no_symptom_needs_three_of_three_and_learning() -> None:
     assert judge_binary([True, True, False], no, found, [0.0, 0.0, 0.0]).decision == "undecided"
 
 
-def test_false_confirmations_of_the_binary_rule_are_rare() -> None:
-    draws = np.random.default_rng(2)
-    found = gap([0.1] * 3, [0.1] * 3)
-    wrong = 0
-    for _ in range(2000):
-        rate = draws.uniform()
-        control = (draws.random(3) < rate).tolist()
-        treatment = (draws.random(3) < rate).tolist()
-        wrong += judge_binary(control, treatment, found, [0.0] * 3).decision == "confirmed"
-    assert wrong / 2000 < 0.02
+def test_a_symptom_that_some_seeds_show_needs_more_of_them() -> None:
+    found, lost = gap([0.1] * 4, [0.0] * 4), [0.0] * 4
+    assert judge_binary([True] * 4, [False] * 4, found, lost, further=[True, False]).decision == "confirmed"
+    assert judge_binary([True] * 3, [False] * 3, found, lost[:3], further=[False]).decision == "undecided"
+    assert judge_binary([True] * 3 + [False], [False] * 4, found, lost).decision == "undecided"
+    assert judge_binary([True] * 8, [True] * 3 + [False] * 5, found, lost).decision == "mitigates"
+
+
+@pytest.mark.parametrize(("rate", "wrong"), [(0.95, 0.003), (0.9, 0.013), (0.8, 0.06)])
+def test_a_control_is_rarely_missed_and_the_exact_rates_are_those_stated(rate: float, wrong: float) -> None:
+    missed = taken = 0.0
+    for flags in itertools.product([True, False], repeat=MOST):
+        end = next(count for count in range(1, MOST + 1) if reproduced(flags[:count]) is not None)
+        shows = sum(flags)
+        if not reproduced(flags[:end]):
+            missed += rate**shows * (1 - rate) ** (MOST - shows)
+        else:
+            taken += (1 - rate) ** shows * rate ** (MOST - shows)
+    assert missed == pytest.approx(taken)
+    assert 0.8 * wrong < missed <= wrong
+
+
+def test_a_clear_control_takes_two_seeds() -> None:
+    assert reproduced([True]) is None
+    assert reproduced([True, True]) is True
+    assert reproduced([False, False]) is False
+    assert reproduced([True, False]) is None
+    assert reproduced([True, False, True]) is None
+    assert reproduced([True, False, True, False, True]) is True
