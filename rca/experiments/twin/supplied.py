@@ -9,7 +9,6 @@ Nothing here loads torch, and nothing of the user's program runs in this process
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -31,17 +30,12 @@ def program(named: str) -> str:
     return f"{path.resolve()}:{function}"
 
 
-@dataclass(frozen=True)
-class SuppliedBench:
-    """A workbench whose trainings get what the user supplied."""
+class SuppliedBench(Workbench):
+    """A view of a workbench whose trainings get what the user supplied."""
 
-    bench: Workbench
-    supplied: Mapping[str, Any]
-
-    @property
-    def device(self) -> str:
-        """Where the arms run."""
-        return self.bench.device
+    def __init__(self, bench: Workbench, supplied: Mapping[str, Any]) -> None:
+        super().__init__(device=bench.device)
+        self.bench, self.supplied = bench, dict(supplied)
 
     def run(self, tasks: Sequence[Task], *, deadline: float) -> list[Answer]:
         """Return one answer a task; see `Workbench.run`."""
@@ -50,7 +44,7 @@ class SuppliedBench:
     def _with(self, task: Task) -> Task:
         if task.kind != "train":
             return task
-        payload = {**task.payload, "supplied": dict(self.supplied)}
+        payload = {**task.payload, "supplied": self.supplied}
         return Task(task.kind, payload, task.cpu_seconds, task.memory_bytes, task.family)
 
 
@@ -68,7 +62,8 @@ def maker(supplied: Mapping[str, Any] | None) -> Callable[..., Any] | None:
 
 
 def _samples(supplied: Mapping[str, Any]) -> Callable[..., Any]:
-    from rca.experiments.twin.samples import SampleStream, load
+    from rca.experiments.twin.sample_stream import SampleStream
+    from rca.experiments.twin.samples import load
 
     loaded = load(Path(supplied["data"]))
     return lambda config, seed: SampleStream(config, seed, loaded)
