@@ -82,6 +82,7 @@ def _preload() -> None:
     import torch._dynamo
 
     import rca.experiments.checks.probes
+    import rca.experiments.loops.arms
     import rca.experiments.memory.track
     import rca.experiments.twin.train  # noqa: F401
 
@@ -144,7 +145,7 @@ def _run_and_leave(request: dict[str, Any], writer: int) -> None:
 
 
 def perform(task: str, payload: dict[str, Any]) -> Any:
-    """Carry out one task: `train`, `memory`, or `probe`."""
+    """Carry out one task: `train`, `memory`, `probe` or `loop`."""
     if task == "train":
         from rca.experiments.twin.config import TwinConfig
         from rca.experiments.twin.supplied import maker
@@ -161,7 +162,11 @@ def perform(task: str, payload: dict[str, Any]) -> Any:
         from rca.experiments.checks.probes import run_probe
 
         return run_probe(payload["name"], payload["settings"])
-    raise ValueError(f"unknown task {task!r}; known are train, memory, probe")
+    if task == "loop":
+        from rca.experiments.loops.arms import run_arms
+
+        return run_arms(payload)
+    raise ValueError(f"unknown task {task!r}; known are train, memory, probe, loop")
 
 
 def _finish(job: _Job) -> dict[str, Any]:

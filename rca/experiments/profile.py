@@ -11,7 +11,9 @@ import numpy as np
 
 from rca.events import EventTable
 from rca.experiments.interface import RunProfile
+from rca.experiments.loop_profile import of_loops, symptoms_of_loops
 from rca.experiments.symptoms import MIN_SKIPS
+from rca.experiments.training_profile import of_training, symptoms_of_training
 
 _FAMILIES = (
     *("gpt_neox", "gpt_neo", "gptj", "gpt2", "distilbert", "roberta", "electra", "bert", "bart"),
@@ -150,12 +152,14 @@ def run_profile(events: EventTable, facts: Mapping[str, FactLike]) -> RunProfile
         dropout=_unit(read.number("dropout")),
         sequence_outlier=read.fact_number("memory.seq_outlier"),
         oom_phase=_word(read.fact("oom.phase")),
-        data_share=read.fact_number("step.data_share"),
-        step_time_s=read.fact_number("step.median_s"),
+        data_share=read.fact_number("step.data_share") or read.fact_number("trace.dataloader_share"),
+        step_time_s=read.fact_number("step.median_s") or read.fact_number("trace.step_s"),
         num_workers=read.whole("num_workers", least=0),
         growth_gib_per_step=read.fact_number("memory.growth_gib_per_step"),
         token_growth=read.fact_number("latency.token_growth"),
         use_cache=read.flag("use_cache"),
+        **of_loops(read),
+        **of_training(read, symptom_step),
     )
 
 
@@ -180,6 +184,8 @@ def _symptoms(read: _Reader) -> Iterator[str]:
         yield "plateau"
     if not nan and _oscillates(read):
         yield "oscillating"
+    yield from symptoms_of_training(read)
+    yield from symptoms_of_loops(read)
 
 
 def _kind_of_nan(read: _Reader) -> str:

@@ -12,6 +12,7 @@ import time
 from rca.diagnosis import Experiment
 from rca.experiments.checks.experiment import ProbeExperiment
 from rca.experiments.interface import NOTHING, Material, RunProfile
+from rca.experiments.loops.experiment import LoopExperiment
 from rca.experiments.memory.experiment import MemoryExperiment
 from rca.experiments.twin.experiment import TwinExperiment
 from rca.experiments.workbench import Workbench
@@ -36,6 +37,8 @@ def experimenter(
     until = time.monotonic() + seconds
     if rule.kind == "twin":
         found = TwinExperiment(rule, profile, bench, until).carry_out()
+    elif rule.kind == "loop":
+        found = LoopExperiment(rule, profile, bench, until).carry_out()
     elif rule.kind == "memory":
         found = MemoryExperiment(rule, profile, bench, until).carry_out()
     else:

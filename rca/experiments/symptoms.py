@@ -10,9 +10,23 @@
 `stuck`             never left its start
 `slow`              still falling when it ended, far above what was possible
 `oscillating`       the loss varies by more than 15 % of its level around its trend
+`overfits`          the loss on unseen data rises again while the training loss falls
+`eval_worse_than_train`  the loss on unseen data stays far above the training loss without having risen
+`suspiciously_low`  the training loss is lower than what can be learnt
+`vanishing`         the gradient of the first layers is a tiny share of that of the last
 `out_of_memory`     a device had no room for an allocation
 `memory_grows`      device memory grew step after step
 `tokens_slow_down`  generated tokens take longer the longer the text is
+`waiting_for_data`  the device waits for input in a large part of each step
+`many_syncs`        the host waits for the device many times a step
+`many_launches`     a step consists of very many or very short kernels while the device idles
+`recompiles`        a compiled function was compiled again and again
+`pads`              most or much of what is computed is padding
+`outputs_vary`      the same input gives different outputs
+`repeats_itself`    generated text says the same over and over
+`slow_generation`   an answer takes long although a token does not take longer and longer
+`loses_quality`     a score fell against the original model or an earlier state of it
+`eval_out_of_memory`  a device had no room in an evaluation
 
 A control arm must show what the run showed. Where the run's own settings already fail on the twin, the failure is its
 own and the kinds are compared loosely: fp32 Adam at a too high rate gives a plateau or a spike where a longer run gives
@@ -25,6 +39,7 @@ import math
 from collections.abc import Sequence
 from itertools import pairwise
 from statistics import fmean, pstdev
+from typing import NamedTuple
 
 WORDS = (
     "nan_at_start",
@@ -37,11 +52,25 @@ WORDS = (
     "stuck",
     "slow",
     "oscillating",
+    "overfits",
+    "eval_worse_than_train",
+    "suspiciously_low",
+    "vanishing",
     "out_of_memory",
     "memory_grows",
     "tokens_slow_down",
+    "waiting_for_data",
+    "many_syncs",
+    "many_launches",
+    "recompiles",
+    "pads",
+    "outputs_vary",
+    "repeats_itself",
+    "slow_generation",
+    "loses_quality",
+    "eval_out_of_memory",
 )
-_UNSTABLE = frozenset({"nan_at_start", "nan_abrupt", "nan_after_growth", "skipping", "diverged"})
+UNSTABLE = frozenset({"nan_at_start", "nan_abrupt", "nan_after_growth", "skipping", "diverged"})
 _ALIKE = {
     "nan_at_start": {"nan_at_start"},
     "nan_abrupt": {"nan_abrupt"},
@@ -55,11 +84,11 @@ _ALIKE = {
 }
 
 _LOOSELY = {
-    "nan_at_start": _UNSTABLE,
-    "nan_abrupt": _UNSTABLE,
-    "nan_after_growth": _UNSTABLE | {"plateau"},
-    "skipping": _UNSTABLE,
-    "diverged": _UNSTABLE | {"plateau"},
+    "nan_at_start": UNSTABLE,
+    "nan_abrupt": UNSTABLE,
+    "nan_after_growth": UNSTABLE | {"plateau"},
+    "skipping": UNSTABLE,
+    "diverged": UNSTABLE | {"plateau"},
     "plateau": {"plateau", "stuck", "diverged"},
     "oscillating": {"plateau", "slow", "diverged"},
 }
@@ -70,8 +99,38 @@ MIN_SKIPS = 10
 """Consecutive skipped updates that make a collapse: a healthy scaler skips once or twice after a growth."""
 
 
+FEWEST_LOOKS, RISES = 5, 1.05
+"""Evaluations, and the last over the lowest, from which an unseen loss that rises again is overfitting."""
+WORSE = 0.15
+"""Distance between training and unseen loss, in units of chance, from which the unseen one is far above."""
+SUSPICIOUS = 0.6
+"""Training loss over the unseen loss of a good recipe below which it is lower than what can be learnt."""
+VANISHED = 1e-3
+"""Gradient norm of the first matrix over that of the last: 0.2 to 5 in trainings that learn."""
+
+
+class Evaluation(NamedTuple):
+    """What was seen of a training beside its curve."""
+
+    loss: float
+    """On clean unseen data at the end."""
+    best: float
+    """The same of a known-good recipe."""
+    watched: tuple[float, ...] = ()
+    """On unseen data during training."""
+    differs: bool = False
+    """A second evaluation of the same data gave another loss."""
+    layer_ratio: float | None = None
+    """Gradient norm of the first matrix over that of the last."""
+
+
 def shown(
-    losses: Sequence[float | None], *, lost_gap: float, chance: float, skipped: Sequence[int] = ()
+    losses: Sequence[float | None],
+    *,
+    lost_gap: float,
+    chance: float,
+    skipped: Sequence[int] = (),
+    evaluation: Evaluation | None = None,
 ) -> frozenset[str]:
     """Return the words for one training curve (None: a batch that was dropped)."""
     values = [loss for loss in losses if loss is not None]
@@ -83,7 +142,29 @@ def shown(
         words.add(_kind_of_nan(values, bad, chance))
     elif lost_gap >= LOST_GAP and values:
         words.add(_kind_of_curve(values, chance))
+        if evaluation is not None:
+            words |= _beside_the_curve(values, chance, evaluation)
+    if evaluation is not None and evaluation.differs:
+        words.add("outputs_vary")
     return frozenset(words)
+
+
+def _beside_the_curve(values: Sequence[float], chance: float, evaluation: Evaluation) -> set[str]:
+    """What evaluation and gradients say about a training that lost something."""
+    words = set()
+    end = fmean(values[-max(1, len(values) // 4) :])
+    seen = evaluation.watched
+    lowest = min(seen, default=math.inf)
+    rose = len(seen) >= FEWEST_LOOKS and seen[-1] >= RISES * lowest and lowest not in seen[-2:]
+    if rose and end < fmean(values[: max(1, len(values) // 4)]):
+        words.add("overfits")
+    elif math.isfinite(evaluation.loss) and evaluation.loss - end >= WORSE * chance:
+        words.add("eval_worse_than_train")
+    if end < SUSPICIOUS * evaluation.best:
+        words.add("suspiciously_low")
+    if evaluation.layer_ratio is not None and evaluation.layer_ratio < VANISHED:
+        words.add("vanishing")
+    return words
 
 
 def _kind_of_nan(values: Sequence[float], bad: Sequence[int], chance: float) -> str:

@@ -31,7 +31,7 @@ class Task:
     """One job for the child."""
 
     kind: str
-    """`train`, `memory` or `probe`."""
+    """`train`, `memory`, `probe` or `loop`."""
     payload: Mapping[str, Any]
     cpu_seconds: float = 60.0
     memory_bytes: int = MEMORY_BYTES

@@ -258,6 +258,38 @@ class Prediction(_Model):
         return self
 
 
+class LoopRule(_Model):
+    """How a `loop` experiment is carried out and decided; control and treatment differ by `change`."""
+
+    runs: Literal["load", "pad", "step", "hold", "compile", "generate", "decode", "repeat"]
+    """`load` reads batches beside a step, `pad` puts lengths into batches, `step` counts the operations of a training
+    step, `hold` traces memory at the run's sizes, `compile` compiles for changing inputs, `generate` counts the
+    arithmetic of an answer, `decode` writes text with a tiny trained decoder, `repeat` gives one input repeatedly."""
+    figure: str
+    """The metric in words, as it follows "the": `time of a step`."""
+    timed: bool = False
+    """The metric is a time: arms alternate, the interval decides, and no time is repeated in a sentence."""
+    requires: tuple[str, ...] = ()
+    """Fields of the run's profile that must be known; what is missing is named and nothing is tested."""
+    shows: dict[str, float] = Field(default_factory=dict)
+    """Figure of the control arm -> value from which it shows the run's symptom."""
+    agrees: dict[str, str] = Field(default_factory=dict)
+    """Figure of the control arm -> field of the profile with what the run recorded, equal within `factor`."""
+    factor: Annotated[float, Field(gt=1)] = 2.0
+    compares: Literal["ratio", "difference"] = "ratio"
+    """Control / treatment, or control - treatment."""
+    at_least: float
+    """Ratio or difference from which the experiment confirms."""
+    below: float
+    """Ratio or difference under which it refutes; between the two the change only mitigates."""
+
+    @model_validator(mode="after")
+    def _ordered(self) -> LoopRule:
+        if self.below > self.at_least:
+            raise ValueError("`below` must not be above `at_least`")
+        return self
+
+
 class ExperimentRule(_Model):
     """A control arm, a treatment arm with exactly one change, and what each cause predicts."""
 
@@ -272,10 +304,12 @@ class ExperimentRule(_Model):
     """Twin field -> new value or a factor such as `x0.1`; exactly one entry for a treatment."""
     metric: str = "lost_gap"
     """What is compared between control and treatment."""
+    loop: LoopRule | None = None
+    """Of a `loop` experiment: which loop runs and how it is decided; `change` and `reproduces` name its settings."""
     symptoms: tuple[str, ...] = ()
     """Symptoms of the run that it can speak about (words of `rca.experiments.symptoms`); empty: any."""
     reproduces: dict[str, str | int | float | bool] = Field(default_factory=dict)
-    """Twin fields that plant the fault in the control arm where the run's own settings do not show the symptom."""
+    """Twin (or loop) fields that plant the fault in the control arm where the run's own settings do not show the symptom."""
     ladder: Annotated[int, Field(ge=1, le=4)] = 1
     """How often the change may be applied on top of itself when once only mitigates: `x0.1` twice is `x0.01`."""
     treatment: str = ""

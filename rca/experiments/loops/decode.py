@@ -1,0 +1,133 @@
+"""Text written by a tiny trained decoder. Imported in the child process only: loads torch.
+
+The decoder learns a language with known rules (`twin/data.py`): every token has six possible successors. So what it
+writes can be counted: how much repeats itself, and how much the language does not allow.
+"""
+
+from __future__ import annotations
+
+import math
+from functools import cache
+from itertools import pairwise
+from typing import Any
+
+import torch
+from torch import nn
+
+from rca.experiments.loops.config import NEW_TOKENS, LoopConfig, Setting
+from rca.experiments.twin.config import TwinConfig
+from rca.experiments.twin.data import Stream
+from rca.experiments.twin.train import training_of
+
+_TEXTS = 16
+_PROMPT = 6
+_SHORTER = 3
+"""Tokens by which every second prompt is shorter, and padded."""
+_GROUP = 64
+"""Weights that share one scale, as in the usual 4-bit formats."""
+
+
+def decode(config: LoopConfig, setting: Setting) -> dict[str, float]:
+    """Return `repeat_share` (3-grams that the text already had), `stray_share` (steps that the language does not
+    allow), `lost_share` (of what the decoder had learnt, by the rounding of its weights) and `padded_differ` (share
+    of padded prompts that are continued in another way than alone)."""
+    if setting.twin is None:
+        raise ValueError("writing needs a model")
+    model, stream, full, chance = _trained(setting.twin)
+    weights = {name: value.clone() for name, value in model.state_dict().items()}
+    try:
+        _round(model, config.bits)
+        loss = _loss(model, stream) if config.bits < 16 else full
+        torch.manual_seed(config.seed)
+        prompts = torch.from_numpy(stream.evaluation().inputs[:_TEXTS, :_PROMPT].copy())
+        texts = _write(model, prompts, config)
+        written = texts[:, _PROMPT:]
+        return {
+            "repeat_share": _repeats(written),
+            "stray_share": _strays(texts, stream),
+            "lost_share": (loss - full) / (chance - full),
+            "padded_differ": _padded(model, prompts, config),
+        }
+    finally:
+        model.load_state_dict(weights)
+
+
+@cache
+def _trained(twin: TwinConfig) -> tuple[Any, Stream, float, float]:
+    torch.manual_seed(0)
+    training = training_of(twin, 0, device="cpu")
+    optimizer = torch.optim.AdamW(training.model.parameters(), lr=twin.lr, weight_decay=0.0, fused=True)
+    for batches in training.batches:
+        optimizer.zero_grad(set_to_none=True)
+        training.loss(batches[0]).backward()  # type: ignore[no-untyped-call]
+        optimizer.step()
+    model, stream = training.model.eval(), Stream(twin, 0)
+    return model, stream, _loss(model, stream), twin.chance
+
+
+def _loss(model: Any, stream: Stream) -> float:
+    batch = stream.evaluation()
+    with torch.no_grad():
+        logits = model(input_ids=torch.from_numpy(batch.inputs)).logits
+    labels = torch.from_numpy(batch.labels).reshape(-1)
+    return float(nn.functional.cross_entropy(logits.reshape(-1, logits.shape[-1]), labels))
+
+
+def _round(model: nn.Module, bits: int) -> None:
+    """Round the weights of linear layers to `bits`, symmetric, one scale for each 64 of a row."""
+    if bits >= 16:
+        return
+    top = 2 ** (bits - 1) - 1
+    with torch.no_grad():
+        for module in model.modules():
+            if not isinstance(module, nn.Linear):
+                continue
+            groups = module.weight.reshape(-1, math.gcd(_GROUP, module.in_features))
+            scale = (groups.abs().amax(dim=1, keepdim=True) / top).clamp_min(1e-12)
+            module.weight.copy_(((groups / scale).round().clamp(-top - 1, top) * scale).reshape(module.weight.shape))
+
+
+def _write(model: Any, prompts: torch.Tensor, config: LoopConfig, mask: torch.Tensor | None = None) -> torch.Tensor:
+    settings: dict[str, Any] = {"do_sample": config.sampling}
+    if config.sampling:
+        settings |= {"temperature": config.temperature, "top_k": 0}
+    with torch.no_grad():
+        texts = model.generate(
+            prompts,
+            attention_mask=torch.ones_like(prompts) if mask is None else mask,
+            max_new_tokens=NEW_TOKENS,
+            min_new_tokens=NEW_TOKENS,
+            repetition_penalty=config.repetition_penalty,
+            pad_token_id=0,
+            use_cache=True,
+            **settings,
+        )
+    return torch.as_tensor(texts)
+
+
+def _repeats(written: torch.Tensor) -> float:
+    repeated = total = 0
+    for row in written.tolist():
+        grams = list(zip(row, row[1:], row[2:], strict=False))
+        repeated += len(grams) - len(set(grams))
+        total += len(grams)
+    return repeated / total
+
+
+def _strays(texts: torch.Tensor, stream: Stream) -> float:
+    allowed = stream.successors()
+    pairs = [pair for row in texts[:, _PROMPT - 1 :].tolist() for pair in pairwise(row)]
+    return sum(after not in allowed[before] for before, after in pairs) / len(pairs)
+
+
+def _padded(model: Any, prompts: torch.Tensor, config: LoopConfig) -> float:
+    """Continue shortened prompts in a padded batch and alone, greedily."""
+    greedy = config.model_copy(update={"sampling": False})
+    short = prompts[::2, _SHORTER:]
+    padding = torch.zeros((len(short), _SHORTER), dtype=torch.int64)
+    sides = (padding, short) if config.padding_side == "left" else (short, padding)
+    ones, zeros = torch.ones_like(short), torch.zeros_like(padding)
+    mask = torch.cat((zeros, ones) if config.padding_side == "left" else (ones, zeros), dim=1)
+    batch = _write(model, torch.cat(sides, dim=1), greedy, mask)[:, _PROMPT:]
+    alone = _write(model, short, greedy)[:, short.shape[1] :]
+    return float((batch != alone).any(dim=1).float().mean())
