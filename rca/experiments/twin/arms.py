@@ -11,7 +11,7 @@ from typing import Any
 from rca.diagnosis import Arm
 from rca.errors import ExperimentError
 from rca.experiments.judges import LOWEST, lost_gap
-from rca.experiments.symptoms import shown
+from rca.experiments.symptoms import UNSTABLE, Evaluation, shown
 from rca.experiments.twin.config import TwinConfig
 from rca.experiments.workbench import TIME_OVER, Task, Workbench
 
@@ -60,7 +60,7 @@ class TrainedArm:
     @property
     def unstable(self) -> bool:
         """Whether it did worse than learn slowly or not at all."""
-        return bool(set(self.words) - {"slow", "plateau", "stuck"})
+        return bool(set(self.words) & UNSTABLE)
 
     def summary(self, base: TwinConfig | None = None) -> Arm:
         """Return the arm for the report; `base` limits the settings to those that differ from it."""
@@ -149,7 +149,19 @@ def _outcome(result: dict[str, Any], reference: dict[str, Any]) -> Outcome:
         seed=result["seed"],
         eval_loss=result["eval_loss"],
         lost_gap=max(LOWEST, lost),
-        symptoms=shown(losses, lost_gap=lost, chance=result["chance"], skipped=result["skipped"]),
+        symptoms=shown(
+            losses,
+            lost_gap=lost,
+            chance=result["chance"],
+            skipped=result["skipped"],
+            evaluation=Evaluation(
+                loss=result["eval_loss"],
+                best=reference["eval_loss"],
+                watched=tuple(loss for _, loss in result.get("watched", ())),
+                differs=result.get("eval_differs", False),
+                layer_ratio=result.get("layer_ratio"),
+            ),
+        ),
         losses=losses,
         finite=all(loss is None or math.isfinite(loss) for loss in losses),
         raw=result,

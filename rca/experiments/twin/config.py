@@ -53,6 +53,7 @@ __all__ = [
 ]
 
 _FEWEST_NORMS = 5
+_MOST_MOMENTUM = 0.95
 _PLAIN_DEPTH = 3
 """Layers up to which a perceptron learns without residual connections."""
 
@@ -211,7 +212,7 @@ def reference_of(config: TwinConfig) -> TwinConfig:
         update={
             **kept,
             "optimizer": config.optimizer,
-            "momentum": config.momentum,
+            "momentum": min(config.momentum, _MOST_MOMENTUM),
             "lr": RECIPES[kind].get(config.family, RECIPE_ELSE[kind]),
             "batch": max(config.batch * config.accumulation, MAX_BATCH),
         }
