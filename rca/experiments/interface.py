@@ -153,6 +153,8 @@ class Material:
     """Samples that the user named with `--data`."""
     twin: str | None = None
     """`FILE.py:FUNCTION` that the user named with `--twin`: builds the model that takes the twin's place."""
+    baseline: RunProfile | None = None
+    """The healthy run of the same job, where one was given."""
 
 
 NOTHING = Material()

@@ -8,13 +8,17 @@ import shlex
 import shutil
 import subprocess
 import time
+from collections.abc import Callable
+from functools import partial
 
 from rca.diagnosis import Experiment
+from rca.experiments.bisect import BISECTION, Bisection
 from rca.experiments.checks.experiment import ProbeExperiment
-from rca.experiments.interface import NOTHING, Material, RunProfile
+from rca.experiments.interface import NOTHING, Experimenter, Material, RunProfile
 from rca.experiments.loops.experiment import LoopExperiment
 from rca.experiments.memory.experiment import MemoryExperiment
 from rca.experiments.twin.experiment import TwinExperiment
+from rca.experiments.twin.stand_in import with_supplied
 from rca.experiments.workbench import Workbench
 from rca.rules.schema import ExperimentRule
 
@@ -24,8 +28,23 @@ FREE_SHARE, FREE_BYTES = 0.2, 2 * 2**30
 _benches: dict[str, Workbench] = {}
 
 
+Tell = Callable[[str, int, int], None]
+"""Stage, done, planned."""
+
+
+def telling(tell: Tell) -> Experimenter:
+    """Return an experimenter that tells, experiment by experiment, how many arms are done of those planned so far."""
+    return partial(experimenter, tell=tell)
+
+
 def experimenter(
-    rule: ExperimentRule, *, profile: RunProfile, device: str, seconds: float, material: Material = NOTHING
+    rule: ExperimentRule,
+    *,
+    profile: RunProfile,
+    device: str,
+    seconds: float,
+    material: Material = NOTHING,
+    tell: Tell | None = None,
 ) -> Experiment:
     """Carry out one experiment in a child process within `seconds`.
 
@@ -34,7 +53,13 @@ def experimenter(
     """
     chosen = "cpu" if rule.kind != "twin" else choose_device(device)
     bench = _benches.setdefault(chosen, Workbench(device=chosen))
+    bench.notify = partial(tell, f"experiment {rule.id}") if tell is not None else None
     until = time.monotonic() + seconds
+    supplied = material.twin is not None or material.data is not None
+    if rule.id == BISECTION.id:
+        return Bisection(profile, material.baseline, bench, until).carry_out()
+    if rule.kind == "twin" and supplied:
+        return with_supplied(rule, profile, bench, until, material)
     if rule.kind == "twin":
         found = TwinExperiment(rule, profile, bench, until).carry_out()
     elif rule.kind == "loop":
