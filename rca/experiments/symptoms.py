@@ -14,6 +14,7 @@
 `eval_worse_than_train`  the loss on unseen data stays far above the training loss without having risen
 `suspiciously_low`  the training loss is lower than what can be learnt
 `vanishing`         the gradient of the first layers is a tiny share of that of the last
+`tiny_gradients`    gradient norms are nearly or exactly zero although nothing is learnt
 `out_of_memory`     a device had no room for an allocation
 `memory_grows`      device memory grew step after step
 `tokens_slow_down`  generated tokens take longer the longer the text is
@@ -56,6 +57,7 @@ WORDS = (
     "eval_worse_than_train",
     "suspiciously_low",
     "vanishing",
+    "tiny_gradients",
     "out_of_memory",
     "memory_grows",
     "tokens_slow_down",
@@ -105,8 +107,11 @@ WORSE = 0.15
 """Distance between training and unseen loss, in units of chance, from which the unseen one is far above."""
 SUSPICIOUS = 0.6
 """Training loss over the unseen loss of a good recipe below which it is lower than what can be learnt."""
+TINY = 1e-5
+"""Median gradient norm that counts as nearly zero: 0.1 to 5 in trainings that learn."""
 VANISHED = 1e-3
-"""Gradient norm of the first matrix over that of the last: 0.2 to 5 in trainings that learn."""
+"""Gradient norm of the first matrix over that of the last in a plain network: 0.01 to 1 in trainings that learn, below
+7e-4 with four sigmoid layers or more."""
 
 
 class Evaluation(NamedTuple):
@@ -120,6 +125,8 @@ class Evaluation(NamedTuple):
     """On unseen data during training."""
     differs: bool = False
     """A second evaluation of the same data gave another loss."""
+    norm: float | None = None
+    """Median gradient norm."""
     layer_ratio: float | None = None
     """Gradient norm of the first matrix over that of the last."""
 
@@ -162,6 +169,8 @@ def _beside_the_curve(values: Sequence[float], chance: float, evaluation: Evalua
         words.add("eval_worse_than_train")
     if end < SUSPICIOUS * evaluation.best:
         words.add("suspiciously_low")
+    if evaluation.norm is not None and evaluation.norm < TINY:
+        words.add("tiny_gradients")
     if evaluation.layer_ratio is not None and evaluation.layer_ratio < VANISHED:
         words.add("vanishing")
     return words

@@ -15,6 +15,8 @@ AT_PEAK, AT_RATE = 0.9, 0.9
 """Share of the peak, or of the rate at the failure, that counts as being there."""
 EVAL_WORSE = 0.5
 """Validation loss over the training loss there, minus one, from which it is worse without having risen."""
+ZERO_SHARE = 0.5
+"""Share of the gradient norms that are exactly zero from which it is a symptom."""
 _POWER = 64
 """Initial scales up to here are powers of two, as DeepSpeed writes them."""
 _LARGEST_SCALE = 2.0**60
@@ -49,6 +51,8 @@ def symptoms_of_training(read: Reader) -> Iterator[str]:
         yield "eval_worse_than_train"
     if read.fact("loss.suspiciously_low") is True:
         yield "suspiciously_low"
+    if read.fact("grad_norm.tiny") is True or (read.fact_number("grad_norm.zero_share") or 0.0) >= ZERO_SHARE:
+        yield "tiny_gradients"
     if read.fact("grad_norm.layers_vanish") is True:
         yield "vanishing"
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from statistics import fmean
+from statistics import fmean, median
 from typing import Any
 
 from rca.diagnosis import Arm
@@ -56,6 +56,11 @@ class TrainedArm:
         """Symptoms that at least half of the seeds showed."""
         seen = [word for outcome in self.outcomes for word in outcome.symptoms]
         return tuple(sorted({word for word in seen if seen.count(word) >= len(self.outcomes) / 2}))
+
+    @property
+    def norms(self) -> tuple[float, ...]:
+        """Gradient norms of all steps and seeds, before clipping."""
+        return tuple(norm for outcome in self.outcomes for norm in outcome.raw.get("grad_norms", ()))
 
     @property
     def unstable(self) -> bool:
@@ -158,6 +163,7 @@ def _outcome(result: dict[str, Any], reference: dict[str, Any]) -> Outcome:
                 loss=result["eval_loss"],
                 best=reference["eval_loss"],
                 watched=tuple(loss for _, loss in result.get("watched", ())),
+                norm=median(result["grad_norms"]) if result.get("grad_norms") else None,
                 differs=result.get("eval_differs", False),
                 layer_ratio=result.get("layer_ratio"),
             ),

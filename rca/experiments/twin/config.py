@@ -146,8 +146,6 @@ class TwinConfig(BaseModel):
     """Labels that the loss leaves out: those of padding, none, or all of them."""
     samples: int = 0
     """Different training samples; 0 draws new ones for every step."""
-    early_stop: bool = False
-    """Keep the weights with the lowest loss on watched clean data."""
     eval_mode: bool = True
     """Evaluate without dropout and with the statistics that batch normalisation learnt."""
     steps: int = STEPS

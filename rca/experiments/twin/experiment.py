@@ -21,16 +21,24 @@ from rca.experiments.judges import (
     harmful,
     reproduced,
 )
-from rca.experiments.symptoms import reproduces
+from rca.experiments.symptoms import UNSTABLE, reproduces
 from rca.experiments.trial import Seen, Trial, carry_through
 from rca.experiments.twin.arms import BrokenReference, Outcome, OutOfTime, TrainedArm, train
-from rca.experiments.twin.config import Twin, TwinConfig, changed, differences, reference_of, twin_of
+from rca.experiments.twin.config import Twin, TwinConfig, changed, differences, reference_of, resolved, twin_of
 from rca.experiments.twin.report import Finding, change_words, figures, report, words
 from rca.experiments.workbench import Workbench
 from rca.rules.schema import ExperimentRule
 
 _RATES = frozenset({"lr", "lr_factor", "warmup"})
 """Settings whose meaning depends on the width map."""
+_THEMSELVES = frozenset({"skipping", "outputs_vary"})
+"""Symptoms that are a failure also where the weights learn."""
+_LIMITS = {
+    "late": "a minute of training does not show what takes that long (growing logits, rare spikes, drift of the data)",
+    "pretrained": "trained weights and their outliers are not on a twin that starts from random ones",
+    "length_outliers": "no batch is recorded as much longer than the others",
+}
+"""What a tiny model cannot show, by property of the run."""
 
 
 @dataclass(frozen=True)
@@ -70,18 +78,33 @@ class TwinExperiment:
         rule, profile = self.rule, self.profile
         for name, value in rule.excludes.items():
             if getattr(profile, name, None) == value:
-                return f"The run has {name.replace('_', ' ')} = {value}; on a twin this would prove nothing."
+                why = _LIMITS.get(name, "on a twin this would prove nothing")
+                return f"The run has {name.replace('_', ' ')} = {value}: {why}."
         if not profile.symptoms:
             return "The run left no training curve with a symptom that a twin could reproduce."
         if rule.symptoms and not set(rule.symptoms) & set(profile.symptoms):
             return f"The run shows {words(profile.symptoms)}; this experiment speaks about {words(rule.symptoms)} only."
+        if profile.late and not rule.reproduces and set(self._observed) & UNSTABLE:
+            return self._too_late()
         return ""
+
+    @property
+    def _observed(self) -> tuple[str, ...]:
+        """What the run showed, as far as the experiment speaks about it."""
+        return tuple(word for word in self.profile.symptoms if not self.rule.symptoms or word in self.rule.symptoms)
+
+    def _too_late(self) -> str:
+        return (
+            f"The failure came {self.profile.steps_at_rate} steps after the learning rate had reached its value there: "
+            f"{_LIMITS['late']}."
+        )
 
     def _test(self, twin: Twin) -> Finding:
         """Reproduce with the run's own settings, else with the planted fault; then compare."""
         reference = self.reference or reference_of(twin.config)
-        treated = changed(twin.config, self.rule.change)
         own, good, fails = self._control(twin.config, reference, planted=False)
+        if fails and self.profile.late and set(self._observed) & UNSTABLE:
+            return Finding("not_testable", self._too_late(), own, None, good)
         control, planted = own, False
         if self.rule.reproduces and not fails:
             config = changed(twin.config, self.rule.reproduces)
@@ -89,8 +112,7 @@ class TwinExperiment:
             planted = True
         if not fails:
             return self._unreproduced(own, control, good, planted)
-        if planted:
-            treated = changed(control.config, self.rule.change)
+        treated = changed(control.config, resolved(self.rule.change, control.norms))
         if not differences(control.config, treated):
             reason = (
                 f"The twin fails as the run did ({words(control.words)}) although {change_words(self.rule)} is what it "
@@ -103,7 +125,7 @@ class TwinExperiment:
         for _ in range(self.rule.ladder - 1):
             if finding.verdict not in {"mitigates", "inconclusive"}:
                 break
-            treated = changed(treated, self.rule.change)
+            treated = changed(treated, resolved(self.rule.change, control.norms))
             further = self._compare(control.config, treated, reference, twin, attainable=attainable, planted=planted)
             if further.verdict not in {"confirmed", "mitigates"}:
                 break
@@ -163,7 +185,7 @@ class TwinExperiment:
         for count in range(2, MOST + 1):
             control, good = self._train(arms, tuple(range(count)), reference)
             fails = reproduced(
-                [reproduces(self.profile.symptoms, outcome.symptoms, planted=planted) for outcome in control.outcomes]
+                [reproduces(self._observed, outcome.symptoms, planted=planted) for outcome in control.outcomes]
             )
             if fails is not None:
                 break
@@ -176,7 +198,8 @@ class TwinExperiment:
             f"The run shows {words(self.profile.symptoms)}; the twin {which} shows {seen}. It loses "
             f"{figures(control.values)} of the learnable gap."
         )
-        treated = changed(own.config, self.rule.change)
+        reason += self._luck(control, planted)
+        treated = changed(own.config, resolved(self.rule.change, own.norms))
         if self.rule.when_healthy != "refuted" or own.unstable or not differences(own.config, treated):
             return Finding("not_reproduced", reason, control, None, good, None, planted)
         seeds = tuple(range(FEWEST))
@@ -191,6 +214,16 @@ class TwinExperiment:
             "stop it."
         )
         return Finding("refuted", reason, own, treatment, good, found, False)
+
+    def _luck(self, control: TrainedArm, planted: bool) -> str:
+        """What to say when one seed fails and the others do not."""
+        shows = [reproduces(self._observed, outcome.symptoms, planted=planted) for outcome in control.outcomes]
+        if planted or sum(shows) != 1:
+            return ""
+        return (
+            f" It shows in 1 of {len(shows)} seeds only: with these settings it is the luck of a seed and of the order "
+            "of the data, and none of them is its cause by itself."
+        )
 
     def _train(
         self, arms: list[tuple[str, TwinConfig]], seeds: tuple[int, ...], reference: TwinConfig
@@ -242,7 +275,7 @@ def _seen(arm: TrainedArm) -> Seen:
 
 
 def _clean(outcome: Outcome) -> bool:
-    return outcome.finite and "skipping" not in outcome.symptoms and outcome.lost_gap < HIGHEST
+    return outcome.finite and not _THEMSELVES & outcome.symptoms and outcome.lost_gap < HIGHEST
 
 
 def _identical(control: TrainedArm, treatment: TrainedArm) -> bool:

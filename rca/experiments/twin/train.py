@@ -13,7 +13,7 @@ import torch
 from torch import nn
 
 from rca.experiments.precision import forward_precision
-from rca.experiments.twin.config import TwinConfig
+from rca.experiments.twin.config import DENSE, TwinConfig
 from rca.experiments.twin.data import Batch, Stream
 from rca.experiments.twin.models import build, embeddings, input_embedding
 
@@ -59,7 +59,7 @@ def training_of(
         loss=objective.loss,
         evaluate=objective.evaluate,
         chance=config.chance,
-        watched=stream.watched() if config.samples or config.early_stop else None,
+        watched=stream.watched() if config.samples else None,
     )
 
 
@@ -81,7 +81,6 @@ def train_arm(
         run.step(step, batches)
         if run.hopeless():
             break
-    run.finish()
     moved = sum(not torch.equal(old, new) for old, new in zip(before, model.parameters(), strict=True))
     evaluated = float(training.evaluate(training.evaluation))
     losses = run.losses + [math.nan] * (config.steps - len(run.losses))
@@ -127,8 +126,8 @@ class _Loop:
         self.watched: list[tuple[int, float]] = []
         """Step and loss on the watched data."""
         self.layer_ratio: float | None = None
-        """Gradient norm of the first matrix over that of the last, in an early step."""
-        self._best: dict[str, torch.Tensor] = {}
+        """Gradient norm of the first matrix over that of the last, in an early step of a plain network: residual
+        connections keep it up, and attention matrices get little in every healthy training."""
 
     def step(self, step: int, batches: Sequence[Batch]) -> None:
         """Do one optimizer step."""
@@ -168,25 +167,17 @@ class _Loop:
         else:
             self.optimizer.step()
         if step == _EARLY:
-            self.layer_ratio = _layer_ratio(self.training.model)
+            self.layer_ratio = _layer_ratio(self.training.model) if self.config.family in DENSE else None
         if step % _LOOK_EVERY == _LOOK_EVERY - 1:
             self._look(step)
 
     def _look(self, step: int) -> None:
-        """Evaluate on the watched data; remember the weights when they are the best so far."""
+        """Evaluate on the watched data."""
         training = self.training
         if training.watched is None:
             return
-        loss = float(training.evaluate(training.watched))
-        if self.config.early_stop and loss < min((old for _, old in self.watched), default=math.inf):
-            self._best = {name: value.clone() for name, value in training.model.state_dict().items()}
-        self.watched.append((step, loss))
+        self.watched.append((step, float(training.evaluate(training.watched))))
         training.model.train()
-
-    def finish(self) -> None:
-        """Go back to the best weights where training stops early."""
-        if self._best:
-            self.training.model.load_state_dict(self._best)
 
     def hopeless(self) -> bool:
         """Whether going on cannot change the outcome: weights that are not finite, or a loss beyond any return."""
@@ -259,9 +250,8 @@ def _share_of_peak(config: TwinConfig, step: int) -> float:
 
 
 def _layer_ratio(model: nn.Module) -> float | None:
-    """Gradient norm of the first matrix that is no embedding over that of the last."""
-    skip = embeddings(model)
-    found = [weight.grad for weight in model.parameters() if weight.dim() >= 2 and id(weight) not in skip]
+    """Gradient norm of the first matrix over that of the last."""
+    found = [weight.grad for weight in model.parameters() if weight.dim() >= 2]
     norms = [float(grad.norm()) for grad in found if grad is not None]
     if len(norms) < 2 or not math.isfinite(norms[0]) or not math.isfinite(norms[-1]) or norms[-1] == 0:
         return None
