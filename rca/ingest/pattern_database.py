@@ -4,14 +4,20 @@ from __future__ import annotations
 
 import hashlib
 import platform
+import re
 from collections.abc import Callable, Sequence
 from importlib.metadata import version
 from typing import Any
 
 from rca import cache
 
-PREPARATION = 2
+PREPARATION = 3
 """Number of the way in which patterns are prepared; a new one leaves stored databases aside."""
+
+_ITEM = re.compile(r"\\.|\[\^?\]?(?:\\.|[^\]\\])*\]|[^\x00-\x7f]", re.S)
+"""What counts as one in a pattern: an escape, a class, a letter beyond ASCII."""
+_BEYOND = re.compile(r"(?:[^\x00-\x7f]|\\.|.)-[^\x00-\x7f]|[^\x00-\x7f]")
+_BYTES = r"(?:[\x80-\xff]+)"
 
 Prepare = Callable[[Sequence[str]], tuple[list[str], list[int]]]
 
@@ -27,9 +33,9 @@ def compiled(written: Sequence[str], prepare: Prepare) -> tuple[Any, list[int]]:
     stored = _load(name, len(written))
     if stored is not None:
         return stored
-    patterns, usable = prepare(written)
-    # Bytes above 127 are searched as they stand, so a class or a repetition of such a letter needs RE2.
-    accepted = [index for index in usable if patterns[index].isascii()]
+    loose, usable = prepare(written)
+    patterns = [bytewise(pattern) for pattern in loose]
+    accepted = list(usable)
     database = _database(patterns, accepted)
     if database is None:
         accepted = [index for index in accepted if _database(patterns, [index]) is not None]
@@ -38,6 +44,25 @@ def compiled(written: Sequence[str], prepare: Prepare) -> tuple[Any, list[int]]:
     if database is not None:
         _store(name, database, others)
     return database, others
+
+
+def bytewise(pattern: str) -> str:
+    """Return a pattern over bytes that finds all that `pattern` finds over letters, and perhaps more.
+
+    A letter beyond ASCII is several bytes: it becomes a group, and in a class any run of bytes above 127.
+    """
+    return pattern if pattern.isascii() else _ITEM.sub(lambda found: _in_bytes(found[0]), pattern)
+
+
+def _in_bytes(item: str) -> str:
+    if item.isascii():
+        return item
+    if item[0] != "[":
+        return f"(?:{item})"
+    bare = _BEYOND.sub("", item)
+    if item[1] == "^":
+        return bare if bare != "[^]" else "."
+    return _BYTES if bare == "[]" else f"(?:{bare}|{_BYTES})"
 
 
 def _database(patterns: Sequence[str], indexes: Sequence[int]) -> Any:

@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 import re
+from array import array
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from heapq import merge
+from itertools import groupby
 from typing import Any, NamedTuple, Protocol
 
+import numpy as np
 import re2
 
 from rca.ingest.pattern_database import compiled
@@ -21,6 +25,9 @@ _TRAILING = re.compile(
 )
 
 _BOUNDED = re.compile(r"\{(\d+),(\d+)\}\??")
+_NEWLINE, _RETURN = 10, 13
+_PATTERN_BITS = 20
+"""Room for the number of a pattern below the number of its line."""
 _FEW = 4
 """Counted repetitions up to this many are cheap to compile."""
 
@@ -131,7 +138,7 @@ class _HyperscanScanner:
             before = {pattern: replace(tally) for pattern, tally in counted.items()}
             reports = self._reports(buffer, start, end, counted)
             if reports is not None:
-                yield from _lines(buffer, sorted(set(reports)))
+                yield from _lines(buffer, start, end, *reports)
                 continue
             for pattern, tally in before.items():
                 counted[pattern].count, counted[pattern].last = tally.count, tally.last
@@ -143,18 +150,20 @@ class _HyperscanScanner:
 
     def _reports(
         self, buffer: bytes, start: int, end: int, counted: Mapping[int, Tally]
-    ) -> list[tuple[int, int]] | None:
-        """Return (end of match, pattern) of a block, or None where there are too many."""
-        reports: list[tuple[int, int]] = []
-        append = reports.append
+    ) -> tuple[Sequence[int], Sequence[int]] | None:
+        """Return the ends of the matches of a block, relative to it, and their patterns; None where there are too
+        many."""
+        stops, patterns = array("q"), array("q")
+        stopped, matched = stops.append, patterns.append
         newline = buffer.find
 
         def report(pattern: int, _start: int, stop: int, _flags: int, _context: Any) -> bool | None:
+            if pattern not in counted:
+                stopped(stop)
+                matched(pattern)
+                return len(stops) > _REPORTS or None
+            tally = counted[pattern]
             stop += start
-            tally = counted.get(pattern)
-            if tally is None:
-                append((stop, pattern))
-                return len(reports) > _REPORTS or None
             if tally.last < 0 or newline(b"\n", tally.last, stop) >= 0:
                 tally.count += 1
             tally.last = stop
@@ -164,7 +173,7 @@ class _HyperscanScanner:
             self._database.scan(memoryview(buffer)[start:end], match_event_handler=report)
         except self._terminated:
             return None
-        return reports
+        return stops, patterns
 
     def _one_line(self, buffer: bytes, start: int, end: int, counted: Mapping[int, Tally]) -> Iterator[Hit]:
         """Search the states of one line, or the line, and keep only which patterns were found."""
@@ -223,19 +232,27 @@ def _options() -> Any:
     return options
 
 
-def _lines(buffer: bytes, reports: Sequence[tuple[int, int]]) -> Iterator[Hit]:
-    """Group sorted (end of match, pattern) reports by the line they end in."""
-    start = end = -1
-    ids: set[int] = set()
-    for stop, pattern in reports:
-        if stop > end:
-            if ids:
-                yield Hit(start, end, frozenset(ids))
-            start, end = line_around(buffer, max(stop - 1, 0))
-            ids = set()
-        ids.add(pattern)
-    if ids:
-        yield Hit(start, end, frozenset(ids))
+def _lines(buffer: bytes, start: int, end: int, stops: Sequence[int], patterns: Sequence[int]) -> Iterator[Hit]:
+    """Group the reports (end of match, relative to `start`, and pattern) of a block by the line they end in."""
+    if not stops:
+        return
+    text = np.frombuffer(buffer, dtype=np.uint8, count=end - start, offset=start)
+    breaks = np.flatnonzero((text == _NEWLINE) | (text == _RETURN))
+    lines = np.searchsorted(breaks, np.maximum(np.asarray(stops) - 1, 0))
+    found = np.unique(lines << _PATTERN_BITS | np.asarray(patterns))
+    numbers, ids = found >> _PATTERN_BITS, found & (1 << _PATTERN_BITS) - 1
+    firsts = np.flatnonzero(np.diff(numbers, prepend=-1))
+    begins = np.concatenate(([0], breaks + 1))[numbers[firsts]] + start
+    ends = np.concatenate((breaks, [end - start]))[numbers[firsts]] + start
+    kept: dict[bytes, frozenset[int]] = {}
+    for begin, stop, one, other in zip(
+        begins.tolist(), ends.tolist(), firsts.tolist(), [*firsts[1:].tolist(), len(ids)], strict=True
+    ):
+        key = ids[one:other].tobytes()
+        together = kept.get(key)
+        if together is None:
+            together = kept[key] = frozenset(ids[one:other].tolist())
+        yield Hit(begin, stop, together)
 
 
 def line_around(buffer: bytes, position: int) -> tuple[int, int]:
@@ -249,9 +266,5 @@ def line_around(buffer: bytes, position: int) -> tuple[int, int]:
 
 
 def _merge(first: Iterator[Hit], second: Iterator[Hit]) -> Iterator[Hit]:
-    joined: dict[tuple[int, int], frozenset[int]] = {}
-    for hit in (*first, *second):
-        key = (hit.start, hit.end)
-        joined[key] = joined.get(key, frozenset()) | hit.patterns
-    for start, end in sorted(joined):
-        yield Hit(start, end, joined[start, end])
+    for place, hits in groupby(merge(first, second), key=lambda hit: (hit.start, hit.end)):
+        yield Hit(*place, frozenset().union(*(hit.patterns for hit in hits)))

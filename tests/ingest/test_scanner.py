@@ -11,6 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from rca.ingest import scanner as module
+from rca.ingest.pattern_database import bytewise
 from rca.ingest.scanner import Tally, loosen, scanner_for
 
 PATTERNS = (
@@ -132,3 +133,24 @@ def test_both_scanners_agree(pieces: list[bytes], end: bytes) -> None:
     assert fast == [(hit.start, hit.end, hit.patterns) for hit in slow.hits(text, {})]
     for start, stop, _ in fast:
         assert not re.search(rb"[\r\n]", text[start:stop])
+
+
+@pytest.mark.parametrize(
+    ("pattern", "text"),
+    [
+        (r"[é]tat", "l'état"),
+        (r"[\s|┃│║]*loss[\s|┃│║]+\d", "┃ loss ┃│ 3"),
+        (r"━{3}x", "━━━x"),
+        (r"µ+s", "3 µµs"),
+        (r"[^é]=1", "ß=1"),
+        (r"[а-я]{3}!", "мир!"),
+    ],
+)
+def test_letters_beyond_ascii_are_found_as_bytes(pattern: str, text: str) -> None:
+    import hyperscan
+
+    database = hyperscan.Database(mode=hyperscan.HS_MODE_BLOCK)
+    database.compile(expressions=[bytewise(pattern).encode()], ids=[0], flags=0)
+    found: list[int] = []
+    database.scan(text.encode(), match_event_handler=lambda number, *_: found.append(number))
+    assert found
