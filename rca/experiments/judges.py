@@ -184,8 +184,8 @@ def reproduced(shows: Sequence[bool], *, most: int = MOST) -> bool | None:
 
     Ends as soon as one answer leads by two seeds, at the latest after `most` (an odd number) with the majority. A
     control that shows the symptom in 95 % of its seeds is missed in 0.3 % of the cases, one that shows it in 5 % is
-    taken for reproduced in 0.3 %; for 90 and 10 % it is 1.2 %, for 80 and 20 % 5.8 %. A control that clearly shows it,
-    or clearly does not, takes two seeds.
+    taken for reproduced in 0.3 %; for 90 and 10 % it is 1.5 %, for 80 and 20 % 7.3 % (exact). A control that clearly
+    shows it, or clearly does not, takes two seeds.
     """
     yes = sum(shows)
     no = len(shows) - yes

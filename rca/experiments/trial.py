@@ -4,6 +4,14 @@ A pair is the control and the treatment with the same seed. The test looks after
 at the first decision, both ways. Before it confirms, the control must have shown the same over three further seeds (the
 null check): when these seeds compared with the first three would be "confirmed" themselves, the comparison is invalid;
 when they show that the control falls into two groups, the test goes on with the stricter count.
+
+Error rates of exactly this, once the control reproduced (tests/benchmarks/verdict_error_rates.py, 4,000 trials of each
+of 57 shapes; table beside it): over treatments that take nothing away that counts 0.6 % confirmed (outcomes with a
+spread of 0.07 to 0.29: 0.2 %, at worst 1.0 %; seeds in two groups: 1.1 %, at worst 2.5 %, when the failure strikes half
+of the seeds by chance; failures only counted: 0.7 %, at worst 2.1 %). Over real effects 0.7 % refuted (at worst 4.4 %,
+for an effect of exactly 0.15 with a spread of 0.29), 73 % confirmed (gross effects 95 %, effects of 0.15 to 0.38 64 %),
+the rest undecided. Six useless treatments of one control: at least one is confirmed in 1.0 % of the investigations, 5 %
+where seeds fall into two groups, 11 % where a coin decides which; so a confirmation counts only for a cause that leads.
 """
 
 from __future__ import annotations

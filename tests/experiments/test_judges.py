@@ -104,7 +104,7 @@ def test_a_symptom_that_some_seeds_show_needs_more_of_them() -> None:
     assert judge_binary([True] * 8, [True] * 3 + [False] * 5, found, lost).decision == "mitigates"
 
 
-@pytest.mark.parametrize(("rate", "wrong"), [(0.95, 0.003), (0.9, 0.013), (0.8, 0.06)])
+@pytest.mark.parametrize(("rate", "wrong"), [(0.95, 0.003), (0.9, 0.015), (0.8, 0.073)])
 def test_a_control_is_rarely_missed_and_the_exact_rates_are_those_stated(rate: float, wrong: float) -> None:
     missed = taken = 0.0
     for flags in itertools.product([True, False], repeat=MOST):
@@ -115,7 +115,7 @@ def test_a_control_is_rarely_missed_and_the_exact_rates_are_those_stated(rate: f
         else:
             taken += (1 - rate) ** shows * rate ** (MOST - shows)
     assert missed == pytest.approx(taken)
-    assert 0.8 * wrong < missed <= wrong
+    assert missed == pytest.approx(wrong, abs=0.0005)
 
 
 def test_a_clear_control_takes_two_seeds() -> None:

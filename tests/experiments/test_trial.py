@@ -89,8 +89,8 @@ def test_a_failure_that_leaves_learning_intact_is_counted() -> None:
 
 def test_the_rules_rarely_err() -> None:
     random = np.random.default_rng(7)
-    null = [shares(shape, trials=60, random=random) for shapes in NOTHING.values() for shape in shapes.values()]
-    real = [shares(shape, trials=60, random=random) for shapes in EFFECTS.values() for shape in shapes.values()]
+    null = [shares(shape, trials=40, random=random) for shapes in NOTHING.values() for shape in shapes.values()]
+    real = [shares(shape, trials=40, random=random) for shapes in EFFECTS.values() for shape in shapes.values()]
     assert np.mean([row.get("confirmed", 0.0) for row in null]) <= 0.01
     assert np.mean([row.get("refuted", 0.0) for row in real]) <= 0.03
     assert np.mean([row.get("confirmed", 0.0) for row in real]) >= 0.65
