@@ -85,6 +85,8 @@ class RunProfile(BaseModel):
     token_growth: float | None = None
     """Time per generated token of long over short requests."""
     use_cache: bool | None = None
+    repeat_spread: float | None = None
+    """Median spread of the run's outputs over repetitions of one input, relative to their mean."""
     learning_rate_peak: float | None = None
     """Highest learning rate that was logged."""
     lr_decay: float | None = None

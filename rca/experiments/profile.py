@@ -158,6 +158,7 @@ def run_profile(events: EventTable, facts: Mapping[str, FactLike]) -> RunProfile
         growth_gib_per_step=read.fact_number("memory.growth_gib_per_step"),
         token_growth=read.fact_number("latency.token_growth"),
         use_cache=read.flag("use_cache"),
+        repeat_spread=read.fact_number("outputs.repeat_spread"),
         **of_loops(read),
         **of_training(read, symptom_step),
     )
