@@ -1,0 +1,1 @@
+"""Self-contained programs that repeat an experiment: torch and transformers only."""

@@ -1,0 +1,137 @@
+"""The names under which the model classes of transformers keep what a twin sets; no torch, so the parent can use it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from rca.experiments.twin.config import ENCODERS, SEQ2SEQ
+
+_NAMES: dict[str, dict[str, str]] = {
+    "bart": {"hidden_size": "d_model", "num_hidden_layers": "encoder_layers",
+             "num_attention_heads": "encoder_attention_heads"},
+    "bloom": {"num_hidden_layers": "n_layer", "num_attention_heads": "n_head"},
+    "distilbert": {"hidden_size": "dim", "num_hidden_layers": "n_layers", "num_attention_heads": "n_heads"},
+    "gpt2": {"hidden_size": "n_embd", "num_hidden_layers": "n_layer", "num_attention_heads": "n_head",
+             "max_position_embeddings": "n_positions"},
+    "gpt_neo": {"num_hidden_layers": "num_layers", "num_attention_heads": "num_heads"},
+    "gptj": {"hidden_size": "n_embd", "num_hidden_layers": "n_layer", "num_attention_heads": "n_head",
+             "max_position_embeddings": "n_positions"},
+    "t5": {"hidden_size": "d_model", "num_hidden_layers": "num_layers", "num_attention_heads": "num_heads"},
+}  # fmt: skip
+"""Where a family differs from the usual names (`attribute_map` of its configuration class)."""
+
+_DROPOUT: dict[str, tuple[str, ...]] = {
+    "bart": ("attention_dropout", "dropout", "activation_dropout", "classifier_dropout"),
+    "bert": ("attention_probs_dropout_prob", "hidden_dropout_prob"),
+    "bloom": ("attention_dropout", "hidden_dropout"),
+    "distilbert": ("attention_dropout", "dropout", "seq_classif_dropout"),
+    "electra": ("attention_probs_dropout_prob", "hidden_dropout_prob"),
+    "falcon": ("attention_dropout", "hidden_dropout"),
+    "gpt2": ("attn_pdrop", "embd_pdrop", "resid_pdrop"),
+    "gpt_neo": ("attention_dropout", "embed_dropout", "resid_dropout", "classifier_dropout"),
+    "gpt_neox": ("attention_dropout", "hidden_dropout", "classifier_dropout"),
+    "gptj": ("attn_pdrop", "embd_pdrop", "resid_pdrop"),
+    "opt": ("attention_dropout", "dropout"),
+    "phi": ("attention_dropout", "embd_pdrop", "resid_pdrop"),
+    "roberta": ("attention_probs_dropout_prob", "hidden_dropout_prob"),
+    "stablelm": ("attention_dropout", "hidden_dropout"),
+    "t5": ("dropout_rate", "classifier_dropout"),
+}
+_DROPOUT_ELSE = ("attention_dropout",)
+_INIT = {"bart": ("init_std",), "opt": ("init_std",), "t5": ()}
+_INIT_ELSE = ("initializer_range",)
+_DOWN = {
+    **dict.fromkeys(("gpt2", "gpt_neo", "starcoder2"), "c_proj"),
+    **dict.fromkeys(("opt", "phi", "bart"), "fc2"),
+    **dict.fromkeys(("gpt_neox", "falcon", "bloom"), "dense_4h_to_h"),
+    **dict.fromkeys(("bert", "roberta", "electra"), "output.dense"),
+    "gptj": "fc_out",
+    "distilbert": "lin2",
+    "t5": "wo",
+}
+_NO_BIAS = frozenset({"llama", "mistral", "qwen2", "qwen3", "gemma", "olmo", "stablelm", "falcon", "t5"})
+_ROTARY = frozenset({"llama", "mistral", "qwen2", "stablelm", "starcoder2", "olmo", "phi"})
+
+
+def auto_class(family: str) -> str:
+    """Return the class of transformers that builds a model of that family from its configuration."""
+    if family in SEQ2SEQ:
+        return "AutoModelForSeq2SeqLM"
+    return "AutoModelForSequenceClassification" if family in ENCODERS else "AutoModelForCausalLM"
+
+
+def settings(family: str, sizes: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the settings of the configuration class, as the twin sets them, dropout rates apart.
+
+    `sizes` has `hidden`, `layers`, `heads`, `kv_heads`, `ff`, `vocab`, `positions` and `labels`; `tied` and `init_std`
+    may be missing.
+    """
+    hidden, layers, heads, ff = (sizes[name] for name in ("hidden", "layers", "heads", "ff"))
+    common = {
+        "vocab_size": sizes["vocab"],
+        "hidden_size": hidden,
+        "num_hidden_layers": layers,
+        "num_attention_heads": heads,
+        "intermediate_size": ff,
+        "max_position_embeddings": sizes["positions"],
+        "pad_token_id": 0,
+        "bos_token_id": 1,
+        "eos_token_id": 2,
+    }
+    own = _own(family, hidden=hidden, layers=layers, heads=heads, kv_heads=sizes["kv_heads"], ff=ff)
+    unused = {"intermediate_size"} if set(own) & _FEED_FORWARD else set()
+    names = _NAMES.get(family, {})
+    found = {names.get(name, name): value for name, value in common.items() if name not in unused} | own
+    if sizes.get("tied") is not None:
+        found["tie_word_embeddings"] = sizes["tied"]
+    if sizes.get("init_std") is not None:
+        found |= dict.fromkeys(_INIT.get(family, _INIT_ELSE), sizes["init_std"])
+    if family in ENCODERS:
+        found["num_labels"] = sizes["labels"]
+    elif family not in SEQ2SEQ:
+        found["use_cache"] = False
+    return found
+
+
+def dropouts(family: str) -> tuple[str, ...]:
+    """Return the names under which a family keeps its dropout rates."""
+    return _DROPOUT.get(family, _DROPOUT_ELSE)
+
+
+def down_projection(family: str) -> str:
+    """Return the last part of the name of the projection out of a feed-forward block."""
+    return _DOWN.get(family, "down_proj")
+
+
+def down_has_bias(family: str) -> bool:
+    """Whether that projection adds a bias."""
+    return family not in _NO_BIAS
+
+
+_FEED_FORWARD = frozenset({"n_inner", "ffn_dim", "ffn_hidden_size", "d_ff", "encoder_ffn_dim", "hidden_dim"})
+
+
+def _own(family: str, *, hidden: int, layers: int, heads: int, kv_heads: int, ff: int) -> dict[str, Any]:
+    head = hidden // heads
+    grouped = {"num_key_value_heads": kv_heads}
+    own: dict[str, dict[str, Any]] = {
+        "gpt2": {"n_inner": ff},
+        "gptj": {"n_inner": ff, "rotary_dim": max(2, head // 2 - head // 2 % 2)},
+        "gpt_neo": {"attention_types": [[["global"], layers]]},
+        "opt": {"ffn_dim": ff, "word_embed_proj_dim": hidden},
+        "falcon": {"num_kv_heads": kv_heads, "ffn_hidden_size": ff},
+        "t5": {"d_ff": ff, "d_kv": head, "num_decoder_layers": layers, "decoder_start_token_id": 0},
+        "bart": {
+            "encoder_ffn_dim": ff,
+            "decoder_ffn_dim": ff,
+            "decoder_layers": layers,
+            "decoder_attention_heads": heads,
+            "decoder_start_token_id": 2,
+        },
+        "distilbert": {"hidden_dim": ff},
+        "electra": {"embedding_size": hidden},
+        "gemma": {**grouped, "head_dim": head},
+        "qwen3": {**grouped, "head_dim": head},
+    }
+    return grouped if family in _ROTARY else own.get(family, {})
