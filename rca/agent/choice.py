@@ -55,6 +55,8 @@ class Chooser:
     asked: str = "auto"
     """`auto`, `all` (every experiment on a candidate), or anything else: all the rules given were asked for."""
     order: Order = "information"
+    left: frozenset[str] = frozenset()
+    """What the run left for checks to look at, in the words of `ExperimentRule.needs`."""
     done: set[str] = field(default_factory=set)
 
     def candidates(self, belief: Belief) -> tuple[str, ...]:
@@ -165,8 +167,11 @@ class Chooser:
         )
 
     def _speaks(self, rule: ExperimentRule) -> bool:
-        """Whether the run shows a symptom that the experiment is about."""
+        """Whether the run shows a symptom that the experiment is about, and left what it needs."""
         if any(getattr(self.profile, name, None) == value for name, value in rule.excludes.items()):
+            return False
+        required = rule.loop.requires if rule.loop is not None else ()
+        if not set(rule.needs) <= self.left or any(getattr(self.profile, name, None) is None for name in required):
             return False
         if rule.symptoms:
             return bool(set(rule.symptoms) & set(self.profile.symptoms))

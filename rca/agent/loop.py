@@ -12,6 +12,7 @@ from rca.agent.budget import Budget
 from rca.agent.choice import Choice, Chooser, Order, Ranked
 from rca.diagnosis import Experiment, Hypothesis, Round
 from rca.errors import UsageError
+from rca.experiments.checks.files import left
 from rca.experiments.information import OTHER, OUTCOMES, likelihood
 from rca.experiments.interface import Experimenter, Material, RunProfile
 from rca.rules.schema import ExperimentRule
@@ -52,9 +53,10 @@ def investigate(
     `budget_s` is for all experiments, `limit_s` for each one. Ctrl-C ends the experiment that runs and the
     investigation; what was found before is returned. Raises UsageError for an unknown id.
     """
-    chooser = Chooser(_wanted(rules, choose), profile, choose, order)
+    material = material or Material()
+    chooser = Chooser(_wanted(rules, choose), profile, choose, order, left(material))
     budget = Budget(budget_s, limit=limit_s, clock=clock)
-    carry_out = partial(experimenter, profile=profile, device=device, material=material or Material())
+    carry_out = partial(experimenter, profile=profile, device=device, material=material)
     return _Loop(Belief(hypotheses), chooser, budget, carry_out).run()
 
 
@@ -68,18 +70,17 @@ class _Loop:
 
     def run(self) -> Investigation:
         """Go through the rounds."""
-        interrupted = False
-        while True:
-            choice = self.chooser.next(self.belief, fits=self.budget.fits, over=self.budget.over)
-            if choice.rule is None:
-                self._note(choice)
-                break
-            try:
+        choice, interrupted = Choice(None, ""), False
+        try:
+            while True:
+                choice = self.chooser.next(self.belief, fits=self.budget.fits, over=self.budget.over)
+                if choice.rule is None:
+                    break
                 self._round(choice.rule, choice)
-            except KeyboardInterrupt:
-                self._note(Choice(choice.rule, choice.why, choice.considered), result=INTERRUPTED)
-                interrupted = True
-                break
+            self._note(choice)
+        except KeyboardInterrupt:
+            self._note(choice, result=INTERRUPTED)
+            interrupted = True
         return Investigation(
             hypotheses=self.belief.final(),
             experiments=tuple(self.experiments),

@@ -30,7 +30,8 @@ def replay(
     Only recorded experiments are available; `seconds` of the result is the sum of what the chosen ones took. Without a
     `profile` every experiment can speak about the run.
     """
-    known = {name: rule for name, rule in rules.items() if name in recorded}
+    free: dict[str, object] = {"needs": (), "loop": None} if profile is None else {"needs": ()}
+    known = {name: rule.model_copy(update=free) for name, rule in rules.items() if name in recorded}
     recording = _Recording(recorded)
     return investigate(
         hypotheses,

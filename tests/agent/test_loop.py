@@ -1,6 +1,8 @@
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from random import Random
 from typing import Any
 
 import pytest
@@ -43,11 +45,13 @@ class Pretend:
     def __init__(self, verdicts: Mapping[str, ExperimentVerdict]) -> None:
         self.verdicts = verdicts
         self.asked: list[str] = []
+        self.allowed: list[float] = []
 
     def __call__(
         self, rule: ExperimentRule, *, profile: RunProfile, device: str, seconds: float, material: Material = NONE
     ) -> Experiment:
         self.asked.append(rule.id)
+        self.allowed.append(seconds)
         return Experiment(
             id=rule.id,
             title=rule.title,
@@ -205,6 +209,118 @@ def test_likelihoods_are_tempered_and_bayes_keeps_the_total() -> None:
     assert after["x.a"] > 0.75
     assert expected_bits(beliefs, RULES["e_a"]) > 0.2
     assert expected_bits({"x.a": 1.0}, RULES["e_a"]) == 0
+
+
+class Slow(Pretend):
+    """Takes its time on a clock of its own, and ends at the latest when it was told to."""
+
+    def __init__(self, takes: Callable[[ExperimentRule], float], verdict: ExperimentVerdict = "inconclusive") -> None:
+        super().__init__(dict.fromkeys(RULES, verdict))
+        self.takes, self.time = takes, 0.0
+
+    def now(self) -> float:
+        return self.time
+
+    def __call__(self, rule: ExperimentRule, *, seconds: float, **run: Any) -> Experiment:
+        self.time += min(self.takes(rule), seconds)
+        return super().__call__(rule, seconds=seconds, **run)
+
+
+@pytest.mark.parametrize("speed", [0.1, 1, 4, 1000])
+@pytest.mark.parametrize("budget", [0.5, 5, 20, 60])
+def test_the_budget_is_kept_however_slow_the_machine_is(budget: float, speed: float) -> None:
+    slow = Slow(lambda rule: speed * rule.cost)
+    result = go(slow, hypotheses(a=0.3, b=0.3, c=0.3), budget_s=budget, clock=slow.now)
+    assert slow.asked, "the first experiment always gets its chance"
+    assert slow.time <= budget
+    assert result.seconds <= budget
+    assert result.rounds[-1].why
+
+
+def test_what_is_not_expected_to_end_in_time_is_not_started_and_a_shorter_one_is() -> None:
+    slow = Slow(lambda rule: 4 * rule.cost)
+    rules = {item.id: item for item in (rule("e_a", "x.a"), rule("e_b", "x.b", cost=8), rule("e_c", "x.c", cost=4))}
+    result = go(slow, hypotheses(a=0.25, b=0.45, c=0.25), rules=rules, budget_s=50, clock=slow.now)
+    assert slow.asked[-1] != "e_b"
+    assert "e_b" not in slow.asked or slow.asked[0] == "e_b"
+    assert any("too short" in step.why or "shorter" in step.why for step in result.rounds)
+
+
+def test_a_limit_for_each_experiment_is_passed_on() -> None:
+    pretend = Pretend({})
+    go(pretend, hypotheses(a=0.5, b=0.4), limit_s=7)
+    assert len(pretend.allowed) == 2
+    assert all(allowed <= 7 for allowed in pretend.allowed)
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_the_same_diagnosis_whatever_the_load_while_there_is_time(seed: int) -> None:
+    def outcome(load: Callable[[ExperimentRule], float]) -> Investigation:
+        slow = Slow(load)
+        slow.verdicts = {"e_a": "inconclusive", "e_b": "refuted", "e_c": "confirmed"}
+        return go(slow, hypotheses(a=0.3, b=0.3, c=0.3), budget_s=10_000, clock=slow.now)
+
+    random = Random(seed)
+    busy, idle = outcome(lambda rule: random.uniform(0.1, 9) * rule.cost), outcome(lambda rule: 0.3 * rule.cost)
+
+    def told(result: Investigation) -> list[Any]:
+        return [step.model_dump(exclude={"seconds"}) for step in result.rounds]
+
+    assert told(busy) == told(idle)
+    assert busy.hypotheses == idle.hypotheses
+
+
+def test_the_leader_can_lose_to_a_rival_that_hardly_anybody_believed_in() -> None:
+    rules = {
+        "e_a": rule("e_a", "x.a", predicts={
+            "x.a": Prediction(confirmed=0.9, refuted=0.05, inconclusive=0.05),
+            "x.b": Prediction(confirmed=0.02, refuted=0.9, inconclusive=0.08),
+            "other": Prediction(confirmed=0.3, refuted=0.3, inconclusive=0.4),
+        }),
+        "e_b": rule("e_b", "x.b"),
+    }  # fmt: skip
+    pretend = Pretend({"e_a": "refuted", "e_b": "confirmed"})
+    result = go(pretend, hypotheses(a=0.7, b=0.015), rules=rules)
+    assert {name for name, _, _ in result.rounds[0].considered} == {"e_a", "e_b"}
+    assert {row[0] for row in result.rounds[0].expected} == {"x.a", "x.b", "other"}
+    by_cause = {item.cause: item for item in result.hypotheses}
+    assert by_cause["x.b"].probability > by_cause["x.a"].probability
+    assert by_cause["x.a"].status == "refuted"
+
+
+def test_ctrl_c_keeps_what_was_found_before() -> None:
+    class Stopped(Pretend):
+        def __call__(self, rule: ExperimentRule, **run: Any) -> Experiment:
+            if rule.id == "e_b":
+                raise KeyboardInterrupt
+            return super().__call__(rule, **run)
+
+    result = go(Stopped({"e_a": "refuted"}), hypotheses(a=0.5, b=0.4))
+    assert result.interrupted
+    assert [item.id for item in result.experiments] == ["e_a"]
+    assert result.rounds[-1].chosen == "e_b"
+    assert "Interrupted" in result.rounds[-1].result
+    assert {item.cause: item.status for item in result.hypotheses}["x.a"] == "refuted"
+
+
+def test_an_experiment_that_tests_no_cause_comes_last_and_changes_no_belief() -> None:
+    rules = {**RULES, "a_search": rule("a_search", "x.a").model_copy(update={"confirms": (), "predicts": {}})}
+    pretend = Pretend({"e_a": "confirmed", "a_search": "confirmed"})
+    result = go(pretend, hypotheses(a=0.5, b=0.4), rules=rules)
+    assert pretend.asked[-1] == "a_search"
+    assert pretend.asked.count("a_search") == 1
+    assert result.rounds[-2].before == result.rounds[-2].after
+    assert "confirmed and has a probability" in result.rounds[-1].why
+
+
+def test_checks_whose_files_are_missing_are_not_offered(tmp_path: Path) -> None:
+    rules = {"e_a": rule("e_a", "x.a", kind="probe", needs=("weights",))}
+    pretend = Pretend({})
+    go(pretend, hypotheses(a=0.5), rules=rules, material=Material(folder=tmp_path))
+    assert pretend.asked == []
+    (tmp_path / "model.safetensors").write_bytes(b"")
+    go(pretend, hypotheses(a=0.5), rules=rules, material=Material(folder=tmp_path))
+    assert pretend.asked == ["e_a"]
 
 
 def test_the_agent_loads_no_torch() -> None:
