@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from rca import __version__
+from rca.cli_lab import lab
 from rca.cli_rules import DISABLE, RULES, rules
 from rca.config import defaults, unknown_keys
 from rca.errors import RcaError, UsageError
@@ -194,39 +195,7 @@ def evaluate(*, cases_dir: Path, rules: Sequence[Path], as_json: bool, fit: Path
 
 
 cli.add_command(rules)
-
-
-@cli.group()
-def lab() -> None:
-    """Make tiny jobs fail for real and record what they leave behind."""
-
-
-@lab.command("list")
-@click.option("--json", "as_json", is_flag=True, help="Print as one JSON document.")
-def lab_list(as_json: bool) -> None:
-    """List the faults that can be made."""
-    import json
-
-    from rca.lab.faults import FAULTS
-
-    if as_json:
-        rows = [{"fault": fault.name, "cause": fault.cause, "title": fault.title} for fault in FAULTS.values()]
-        click.echo(json.dumps(rows, indent=2))
-        return
-    for fault in FAULTS.values():
-        click.echo(f"{fault.name:<24} {fault.cause:<34} {fault.title}")
-
-
-@lab.command("make")
-@click.argument("fault")
-@click.argument("out", type=click.Path(path_type=Path))
-@click.option("--seed", type=int, default=0, show_default=True)
-def lab_make(fault: str, out: Path, seed: int) -> None:
-    """Run a tiny job with FAULT and write OUT/run and OUT/truth.json."""
-    from rca.lab.make import make
-
-    make(fault, out, seed=seed)
-    click.echo(f"wrote {out}/run and {out}/truth.json")
+cli.add_command(lab)
 
 
 def main(arguments: Sequence[str] | None = None) -> None:

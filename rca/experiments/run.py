@@ -78,6 +78,12 @@ def close() -> None:
     _benches.clear()
 
 
+def forget() -> None:
+    """Drop what was trained for earlier experiments; the child processes stay, with what they have imported."""
+    for bench in _benches.values():
+        bench.known.clear()
+
+
 atexit.register(close)
 
 

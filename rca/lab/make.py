@@ -6,6 +6,7 @@ import getpass
 import gzip
 import json
 import os
+import shlex
 import shutil
 import signal
 import socket
@@ -13,11 +14,13 @@ import subprocess
 import sys
 import sysconfig
 import tempfile
+from collections.abc import Sequence
 from importlib.metadata import distributions
 from pathlib import Path
 
 from rca.errors import UsageError
-from rca.lab.faults import FAULTS, Fault
+from rca.lab.faults import ARCHITECTURES, Fault, Variant
+from rca.lab.warm import ENVIRONMENT, WarmPython
 
 TIME_LIMIT_S = 300
 """A job that takes longer is killed, and what it wrote until then is kept."""
@@ -27,46 +30,55 @@ _PACKAGES = (
 _TEXT = {".log", ".json", ".txt", ".yaml"}
 
 
-def make(fault_name: str, out: Path, *, seed: int = 0) -> None:
-    """Write `out/run/` and `out/truth.json`. Raises UsageError for an unknown fault or a folder that is not empty."""
-    fault = FAULTS.get(fault_name)
-    if fault is None:
-        raise UsageError(f"{fault_name!r} is not a fault; `rca lab list` shows them")
-    run = out / "run"
+def make(made: Variant, out: Path, *, warm: WarmPython | None = None) -> None:
+    """Write `out/run/` and `out/truth.json`. With `warm` a job of one process is forked from an interpreter that has
+    the libraries imported. Raises UsageError for a folder that is not empty.
+    """
+    fault, run = made.fault, out / "run"
     if run.exists() and any(run.iterdir()):
         raise UsageError(f"{run} is not empty; choose another folder")
     run.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(prefix="rca-lab-") as workspace:
         program = Path(workspace) / "train.py"
         shutil.copy(Path(__file__).parent / "jobs" / f"{fault.job}.py", program)
-        _execute(fault, program, run.resolve(), seed)
+        if warm is not None and fault.processes == 1:
+            log = run.resolve() / "train.log"
+            warm.run(program, made.arguments, run.resolve(), log, TIME_LIMIT_S)
+        else:
+            _execute(fault, program, run.resolve(), made.arguments)
         _packages(run / "requirements.txt")
         _keep(run, Path(workspace))
+    command = f"rca lab make {fault.name}"
+    for option, value, usual in (
+        ("severity", made.severity, next(iter(fault.severities))),
+        ("architecture", made.architecture, ARCHITECTURES[0]),
+        ("seed", made.seed, 0),
+    ):
+        command += f" --{option} {shlex.quote(str(value))}" if value != usual else ""
     truth = {
         "cause": fault.cause,
         "also_ok": list(fault.also_ok),
         "symptom": fault.symptom,
         "phase": fault.phase,
         "framework": "PyTorch",
-        "source": f"rca lab make {fault.name}",
+        "source": command,
         "why": fault.why,
         "fix": fault.fix,
     }
     (out / "truth.json").write_text(json.dumps(truth, indent=2) + "\n", encoding="utf-8")
 
 
-def _execute(fault: Fault, program: Path, run: Path, seed: int) -> None:
+def _execute(fault: Fault, program: Path, run: Path, arguments: Sequence[str]) -> None:
     """Run the job in the run directory; its output, an ending by a signal included, goes to `train.log`."""
     command = [sys.executable]
     if fault.processes > 1:
         command += ["-m", "torch.distributed.run", f"--nproc_per_node={fault.processes}", "--standalone",
                     "--log-dir=logs", "--redirects=3", "--tee=3"]  # fmt: skip
-    environment = {**os.environ, "OMP_NUM_THREADS": "1", "PYTHONUNBUFFERED": "1", "HF_HUB_OFFLINE": "1"}
     with (run / "train.log").open("wb") as output:
         job = subprocess.Popen(
-            [*command, str(program), *fault.arguments, f"--seed={seed}"],
+            [*command, str(program), *arguments],
             cwd=run,
-            env=environment,
+            env={**os.environ, **ENVIRONMENT},
             stdout=output,
             stderr=subprocess.STDOUT,
             start_new_session=True,
@@ -88,6 +100,8 @@ def _packages(file: Path) -> None:
 def _keep(run: Path, workspace: Path) -> None:
     """Shrink what was left to what an incident would attach, without names of this machine."""
     shutil.rmtree(run / "checkpoint", ignore_errors=True)
+    for weights in run.glob("*.pt"):
+        weights.unlink()
     for folder in sorted(run.glob("logs/*/attempt_0")):
         shutil.move(str(folder), run / "logs" / "attempt_0")
         shutil.rmtree(folder.parent, ignore_errors=True)

@@ -7,7 +7,7 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from rca.lab.faults import FAULTS
+from rca.lab.faults import FAULTS, variant
 from rca.lab.make import make
 
 
@@ -17,7 +17,7 @@ def make_samples(folder: Path, names: Sequence[str] = ()) -> None:
         if (fault.name in names) if names else fault.sample:
             target = folder / fault.name
             shutil.rmtree(target, ignore_errors=True)
-            make(fault.name, target)
+            make(variant(fault.name), target)
 
 
 if __name__ == "__main__":

@@ -34,6 +34,7 @@ def check(
         *check_signatures(knowledge),
         *(finding for cause in knowledge.causes.values() for finding in _cause(cause, words, to_beat)),
         *_experiments(knowledge),
+        *_outcomes(knowledge),
         *(finding for file in _files(knowledge) for finding in check_text(file)),
     ]
 
@@ -101,7 +102,9 @@ def _experiments(knowledge: Knowledge) -> Iterator[Finding]:
         file = knowledge.files[rule.id]
         confirmed: list[tuple[Location, str]] = [(("confirms", at), name) for at, name in enumerate(rule.confirms)]
         predicted: list[tuple[Location, str]] = [
-            (("predicts", name), name) for name in rule.predicts if name != "other"
+            (("predicts", name), name)
+            for name in rule.predicts
+            if name != "other" and name not in knowledge.outcomes.get(rule.id, ())
         ]
         for loc, name in confirmed + predicted:
             sentence = unknown(name, {**known, **knowledge.causes}, where="the cause")
@@ -110,3 +113,18 @@ def _experiments(knowledge: Knowledge) -> Iterator[Finding]:
         if rule.kind == "twin" and len(rule.change) != 1:
             text = f"a treatment changes exactly one thing; `change` has {len(rule.change)} entries"
             yield found("error", file, ("change",), text)
+
+
+def _outcomes(knowledge: Knowledge) -> Iterator[Finding]:
+    file = knowledge.outcomes_file
+    if file is None:
+        return
+    known = {**(knowledge.taxonomy or knowledge.causes), **knowledge.causes}
+    for name, counts in knowledge.outcomes.items():
+        sentence = unknown(name, knowledge.experiments, where="the experiment")
+        if sentence is not None:
+            yield found("error", file, ("outcomes", name), sentence)
+        for cause in counts:
+            sentence = unknown(cause, known, where="the cause")
+            if sentence is not None:
+                yield found("error", file, ("outcomes", name, cause), sentence)

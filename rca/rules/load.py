@@ -17,6 +17,7 @@ from pydantic import BaseModel
 
 from rca import cache
 from rca.errors import KnowledgeError
+from rca.rules.measured import LikelihoodFile, Outcomes, with_outcomes
 from rca.rules.patterns import patterns_of, refusal
 from rca.rules.schema import (
     Calibration,
@@ -56,6 +57,9 @@ class Knowledge:
     """Overrides, extensions and disabled ids, one sentence each."""
     calibration: Calibration = field(default_factory=Calibration)
     """How scores become probabilities: `calibration.json` of the last folder that has one."""
+    outcomes: Outcomes = field(default_factory=dict)
+    """Counted outcomes of experiments; `experiments` holds them already."""
+    outcomes_file: Path | None = None
 
     @cached_property
     def patterns(self) -> tuple[Signature, ...]:
@@ -85,7 +89,8 @@ def load(folders: Sequence[Path] = (), *, disabled: Iterable[str] = (), builtin:
         if not place.is_dir():
             raise KnowledgeError("this rules folder does not exist; check the path given to --rules", file=place)
         knowledge = _add_folder(knowledge, place, checked=place != home)
-    return _without(knowledge, disabled)
+    together = replace(knowledge, experiments=with_outcomes(knowledge.experiments, knowledge.outcomes))
+    return _without(together, disabled)
 
 
 def inline_id(pattern: str) -> str:
@@ -156,6 +161,7 @@ class _Draft:
         self.extensions = dict(knowledge.extensions)
         self.notes = list(knowledge.notes)
         self.calibration = knowledge.calibration
+        self.outcomes, self.outcomes_file = dict(knowledge.outcomes), knowledge.outcomes_file
 
     def put(self, target: dict[str, Any], value: Any, file: Path) -> None:
         """Define an id; a later file wins, and that is noted."""
@@ -191,6 +197,8 @@ class _Draft:
             extensions=self.extensions,
             notes=tuple(self.notes),
             calibration=self.calibration,
+            outcomes=self.outcomes,
+            outcomes_file=self.outcomes_file,
         )
 
 
@@ -208,6 +216,9 @@ def _add_folder(knowledge: Knowledge, folder: Path, *, checked: bool) -> Knowled
             draft.put(draft.experiments, validate(ExperimentRule, data, file=file), file)
         elif shape is RecordFile:
             draft.records.update({record.id: record for record in validate(RecordFile, data, file=file).records})
+        elif shape is LikelihoodFile:
+            draft.outcomes.update(validate(LikelihoodFile, data, file=file).outcomes)
+            draft.outcomes_file = file
         elif shape is Taxonomy:
             draft.taxonomy.update(validate(Taxonomy, data, file=file).causes)
         else:
@@ -277,6 +288,8 @@ def _shape(data: Any, file: Path) -> type[BaseModel]:
         return SignatureFile
     if "question" in data or "predicts" in data:
         return ExperimentRule
+    if "outcomes" in data:
+        return LikelihoodFile
     if set(data) <= {"records"}:
         return RecordFile
     if set(data) <= {"causes"}:

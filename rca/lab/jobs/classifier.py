@@ -27,6 +27,8 @@ class Clusters(Dataset):
         self.points = (centres[self.labels] + noise).astype(np.float32)
         if arguments.shuffled_labels:
             self.labels = generator.permutation(self.labels)
+        if arguments.raw_validation and seed != arguments.seed:
+            self.points = 40.0 * self.points + 100.0
         self.labels = self.labels + arguments.label_offset
         for row in arguments.empty_rows if seed == arguments.seed else ():
             self.points[row] = np.nan
@@ -48,10 +50,20 @@ class Clusters(Dataset):
 def network(arguments: argparse.Namespace) -> nn.Sequential:
     """Return a multi-layer perceptron."""
     width = arguments.hidden_size
-    layers: list[nn.Module] = [nn.Linear(arguments.features, width), nn.ReLU()]
+    activation = nn.Sigmoid if arguments.activation == "sigmoid" else nn.ReLU
+    layers: list[nn.Module] = [nn.Linear(arguments.features, width), activation()]
     for _ in range(arguments.layers - 1):
-        layers += [nn.Linear(width, width), nn.ReLU()]
+        layers += [nn.Linear(width, width), activation()]
     return nn.Sequential(*layers, nn.Linear(width, arguments.num_classes))
+
+
+def loss_of(scores: torch.Tensor, labels: torch.Tensor, arguments: argparse.Namespace) -> torch.Tensor:
+    """Cross-entropy, or the same by hand, whose logarithm meets a zero once the network is sure."""
+    if not arguments.handwritten_loss:
+        return nn.functional.cross_entropy(scores, labels)
+    chances = torch.softmax(arguments.sharpness * scores, dim=-1)
+    truth = nn.functional.one_hot(labels, scores.shape[-1]).float()
+    return -(truth * torch.log(chances) + (1 - truth) * torch.log(1 - chances)).sum(-1).mean()
 
 
 def evaluate(model: nn.Module, batches: DataLoader) -> tuple[float, float]:
@@ -65,14 +77,27 @@ def evaluate(model: nn.Module, batches: DataLoader) -> tuple[float, float]:
     return float(np.mean(losses)), float(np.mean(hits))
 
 
+def save(model: nn.Module, step: int, arguments: argparse.Namespace) -> None:
+    """Write a checkpoint to a file system that takes its time."""
+    begun = time.perf_counter()
+    torch.save(model.state_dict(), "checkpoint.pt")
+    time.sleep(arguments.seconds_per_save)
+    log.info("step %d | saved checkpoint to checkpoint.pt in %.2f s", step, time.perf_counter() - begun)
+
+
 def train(arguments: argparse.Namespace) -> None:
     """Train, log, evaluate, profile a few steps if asked."""
     torch.manual_seed(arguments.seed)
     batches = DataLoader(Clusters(arguments.samples, arguments, arguments.seed), batch_size=arguments.batch_size,
                          shuffle=arguments.shuffle, num_workers=arguments.num_workers, drop_last=True)  # fmt: skip
-    held_out = DataLoader(Clusters(256, arguments, arguments.seed + 1), batch_size=256)
+    held_out_seed = arguments.seed if arguments.leak else arguments.seed + 1
+    held_out = DataLoader(Clusters(256, arguments, held_out_seed), batch_size=256)
     model = network(arguments)
-    optimizer = torch.optim.AdamW(model.parameters(), lr=arguments.learning_rate, weight_decay=arguments.weight_decay)
+    if arguments.optimizer == "sgd":
+        optimizer = torch.optim.SGD(model.parameters(), lr=arguments.learning_rate, momentum=arguments.momentum)
+    else:
+        optimizer = torch.optim.AdamW(model.parameters(), lr=arguments.learning_rate,
+                                      weight_decay=arguments.weight_decay)  # fmt: skip
     writer = SummaryWriter("tensorboard")
     log.info("torch %s, %d samples, %d steps per epoch, num_workers %d", torch.__version__, arguments.samples,
              len(batches), arguments.num_workers)  # fmt: skip
@@ -89,7 +114,7 @@ def train(arguments: argparse.Namespace) -> None:
         for points, labels in batches:
             step += 1
             waited = time.perf_counter() - ended
-            loss = nn.functional.cross_entropy(model(points), labels)
+            loss = loss_of(model(points), labels, arguments)
             optimizer.zero_grad()
             loss.backward()
             norm = torch.nn.utils.clip_grad_norm_(model.parameters(), arguments.max_grad_norm or float("inf"))
@@ -104,6 +129,8 @@ def train(arguments: argparse.Namespace) -> None:
             ended = now
             if profiler is not None:
                 profiler.step()
+            if arguments.save_steps and step % arguments.save_steps == 0:
+                save(model, step, arguments)
         loss_value, accuracy = evaluate(model, held_out)
         writer.add_scalar("eval/loss", loss_value, step)
         writer.add_scalar("eval/accuracy", accuracy, step)
@@ -115,30 +142,28 @@ def train(arguments: argparse.Namespace) -> None:
     log.info("training finished after %d epochs", arguments.epochs)
 
 
+SHOWN = {"learning_rate": 1e-3, "weight_decay": 0.0, "batch_size": 32, "epochs": 3, "samples": 2048, "features": 32,
+         "hidden_size": 64, "layers": 2, "num_classes": 10, "noise": 1.0, "num_workers": 0, "shuffle": True,
+         "max_grad_norm": 0.0, "logging_steps": 4, "profile": False, "seed": 0}  # fmt: skip
+"""Options that every run writes down."""
+CHANGED = {"optimizer": "adamw", "momentum": 0.9, "activation": "relu", "save_steps": 0}
+"""Options that are written down where they differ from what is usual."""
+HIDDEN = {"seconds_per_sample": 0.0, "label_offset": 0, "shuffled_labels": False, "ragged": False, "leak": False,
+          "raw_validation": False, "handwritten_loss": False, "sharpness": 1.0, "seconds_per_save": 0.0}  # fmt: skip
+
+
 def parse() -> argparse.Namespace:
     """Read the options."""
     parser = argparse.ArgumentParser()
-    parser.add_argument("--learning-rate", type=float, default=1e-3)
-    parser.add_argument("--weight-decay", type=float, default=0.0)
-    parser.add_argument("--batch-size", type=int, default=32)
-    parser.add_argument("--epochs", type=int, default=3)
-    parser.add_argument("--samples", type=int, default=2048)
-    parser.add_argument("--features", type=int, default=32)
-    parser.add_argument("--hidden-size", type=int, default=64)
-    parser.add_argument("--layers", type=int, default=2)
-    parser.add_argument("--num-classes", type=int, default=10)
-    parser.add_argument("--noise", type=float, default=1.0)
-    parser.add_argument("--num-workers", type=int, default=0)
-    parser.add_argument("--no-shuffle", dest="shuffle", action="store_false")
-    parser.add_argument("--max-grad-norm", type=float, default=0.0)
-    parser.add_argument("--logging-steps", type=int, default=4)
-    parser.add_argument("--seconds-per-sample", type=float, default=0.0)
-    parser.add_argument("--label-offset", type=int, default=0)
-    parser.add_argument("--shuffled-labels", action="store_true")
+    for name, default in {**SHOWN, **CHANGED, **HIDDEN}.items():
+        flag = f"--{name.replace('_', '-')}"
+        if default is True:
+            parser.add_argument(f"--no-{name}", dest=name, action="store_false")
+        elif default is False:
+            parser.add_argument(flag, action="store_true")
+        else:
+            parser.add_argument(flag, type=type(default), default=default)
     parser.add_argument("--empty-rows", type=int, nargs="*", default=[])
-    parser.add_argument("--ragged", action="store_true")
-    parser.add_argument("--profile", action="store_true")
-    parser.add_argument("--seed", type=int, default=0)
     return parser.parse_args()
 
 
@@ -146,9 +171,12 @@ def main() -> None:
     """Run the job as a program."""
     logging.basicConfig(level=logging.INFO, format="%(asctime)s | %(levelname)-7s | %(message)s")
     arguments = parse()
-    hidden = {"seconds_per_sample", "label_offset", "shuffled_labels", "empty_rows", "ragged"}
+    written = {name: value for name, value in vars(arguments).items()
+               if name in SHOWN or (name in CHANGED and value != CHANGED[name])}  # fmt: skip
+    if arguments.optimizer == "sgd":
+        written["momentum"] = arguments.momentum
     with open("training_args.json", "w") as file:
-        json.dump({key: value for key, value in vars(arguments).items() if key not in hidden}, file, indent=2)
+        json.dump(written, file, indent=2)
     train(arguments)
 
 

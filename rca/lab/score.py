@@ -1,0 +1,228 @@
+"""What an evaluation amounts to: how often right, how often wrongly confirmed, how fast."""
+
+from __future__ import annotations
+
+import statistics
+from collections.abc import Iterable, Mapping, Sequence
+
+from pydantic import BaseModel, ConfigDict
+
+from rca.agent import replay
+from rca.diagnosis import Hypothesis
+from rca.experiments.interface import RunProfile
+from rca.lab.evaluate import is_right
+from rca.lab.measure import Row
+from rca.rules.schema import ExperimentRule
+
+
+class _Model(BaseModel):
+    model_config = ConfigDict(frozen=True)
+
+
+class Share(_Model):
+    """So many of so many."""
+
+    of: int
+    count: int
+
+    def __str__(self) -> str:
+        return f"{self.count} of {self.of} ({100 * self.count / self.of:.1f} %)" if self.of else "none"
+
+
+class Orders(_Model):
+    """Time of the agent's order against that of others to the same confirmed cause, replayed from recordings."""
+
+    runs: int
+    """Recorded runs on which all orders confirm the same true cause."""
+    seconds: dict[str, float]
+    """Order -> seconds altogether."""
+    experiments: dict[str, int]
+
+
+class FaultRow(_Model):
+    """How the runs of one fault ended."""
+
+    fault: str
+    cause: str
+    runs: int
+    first_before: int
+    first_after: int
+    confirmed: int
+    wrongly_confirmed: int
+    refuted_wrongly: int
+    median_s: float
+    answers: dict[str, int]
+    """Wrong first causes and how often."""
+
+
+class LabScore(_Model):
+    """Figures over all runs."""
+
+    runs: int
+    faults: int
+    first_before: Share
+    """True cause first by rules alone."""
+    first_after: Share
+    named_after: Share
+    """True cause named as the verdict."""
+    verdicts_right: Share
+    """Of the causes that experiments confirmed or refuted."""
+    confirmed: Share
+    """Faulty runs with experiments whose true cause was confirmed."""
+    false_confirmations: Share
+    healthy_confirmed: Share
+    experiments_right: Share
+    """Of the single outcomes `confirmed` and `refuted`."""
+    median_s: float
+    ninety_s: float
+    median_with_experiments_s: float
+    ninety_with_experiments_s: float
+    orders: Orders | None
+    rows: tuple[FaultRow, ...]
+
+
+def score(rows: Sequence[Row], *, orders: Orders | None = None) -> LabScore:
+    """Return the figures of an evaluation."""
+    good = [row for row in rows if "error" not in row]
+    faulty = [row for row in good if row["cause"] != "none"]
+    healthy = [row for row in good if row["cause"] == "none"]
+    tested = [row for row in good if row["experiments"]]
+    settled = [(row, cause, status) for row in good for status in ("confirmed", "refuted") for cause in row[status]]
+    outcomes = [(row, item) for row in good for item in row["experiments"] if item["verdict"] in _TELLING]
+    return LabScore(
+        runs=len(rows),
+        faults=len({row["fault"] for row in rows}),
+        first_before=_share(is_right(row, "first_before") for row in rows),
+        first_after=_share(is_right(row, "first_after") for row in rows),
+        named_after=_share(is_right(row, "after") for row in rows),
+        verdicts_right=_share((status == "confirmed") == (cause in row["accepted"]) for row, cause, status in settled),
+        confirmed=_share(bool(set(row["confirmed"]) & set(row["accepted"])) for row in faulty if row["experiments"]),
+        false_confirmations=_share(_wrongly_confirmed(row) for row in faulty),
+        healthy_confirmed=_share(bool(row["confirmed"]) for row in healthy),
+        experiments_right=_share(
+            (item["verdict"] == "confirmed") == bool(set(item["tests"]) & set(row["accepted"]))
+            for row, item in outcomes
+        ),
+        median_s=_quantile([row["seconds"] for row in good], 0.5),
+        ninety_s=_quantile([row["seconds"] for row in good], 0.9),
+        median_with_experiments_s=_quantile([row["seconds"] for row in tested], 0.5),
+        ninety_with_experiments_s=_quantile([row["seconds"] for row in tested], 0.9),
+        orders=orders,
+        rows=tuple(_fault_rows(rows)),
+    )
+
+
+_TELLING = frozenset({"confirmed", "refuted"})
+
+
+def compare_orders(rows: Iterable[Row], rules: Mapping[str, ExperimentRule]) -> Orders:
+    """Replay recorded runs in the agent's order, in the order of the ids, and the most probable cause first.
+
+    Only runs count on which every order ends by confirming the same cause, the true one.
+    """
+    recordings: dict[str, Row] = {}
+    outcomes: dict[str, dict[str, tuple[str, float]]] = {}
+    for row in rows:
+        if "hypotheses" in row:
+            recordings[row["run"]] = row
+        elif "verdict" in row:
+            outcomes.setdefault(row["run"], {})[row["experiment"]] = (row["verdict"], row["seconds"])
+    seconds = dict.fromkeys(("information", "prior", "ids"), 0.0)
+    counts = dict.fromkeys(seconds, 0)
+    runs = 0
+    for name, recorded in outcomes.items():
+        row = recordings.get(name, {})
+        if not row.get("hypotheses"):
+            continue
+        hypotheses = [Hypothesis.model_validate(item) for item in row["hypotheses"]]
+        found = {
+            order: replay(hypotheses, rules, recorded, order=order, profile=RunProfile.model_validate(row["profile"]))  # type: ignore[arg-type]
+            for order in seconds
+        }
+        confirmed = {order: tuple(item.cause for item in end.hypotheses if item.status == "confirmed")
+                     for order, end in found.items()}  # fmt: skip
+        if len(set(confirmed.values())) != 1 or not set(confirmed["ids"]) & {row["cause"], *row["also_ok"]}:
+            continue
+        runs += 1
+        for order, end in found.items():
+            seconds[order] += sum(item.seconds for item in end.experiments)
+            counts[order] += len(end.experiments)
+    return Orders(runs=runs, seconds={order: round(value, 1) for order, value in seconds.items()}, experiments=counts)
+
+
+def _fault_rows(rows: Sequence[Row]) -> Iterable[FaultRow]:
+    for fault in dict.fromkeys(row["fault"] for row in rows):
+        mine = [row for row in rows if row["fault"] == fault]
+        good = [row for row in mine if "error" not in row]
+        wrong: dict[str, int] = {}
+        for row in mine:
+            if not is_right(row, "first_after"):
+                name = str(row.get("first_after", "nothing readable"))
+                wrong[name] = wrong.get(name, 0) + 1
+        yield FaultRow(
+            fault=fault,
+            cause=mine[0]["cause"],
+            runs=len(mine),
+            first_before=sum(is_right(row, "first_before") for row in mine),
+            first_after=sum(is_right(row, "first_after") for row in mine),
+            confirmed=sum(bool(set(row["confirmed"]) & set(row["accepted"])) for row in good),
+            wrongly_confirmed=sum(_wrongly_confirmed(row) for row in good),
+            refuted_wrongly=sum(bool(set(row["refuted"]) & set(row["accepted"])) for row in good),
+            median_s=_quantile([row["seconds"] for row in good], 0.5),
+            answers=wrong,
+        )
+
+
+def _wrongly_confirmed(row: Row) -> bool:
+    return bool(set(row["confirmed"]) - set(row["accepted"]))
+
+
+def _share(flags: Iterable[bool]) -> Share:
+    listed = list(flags)
+    return Share(of=len(listed), count=sum(listed))
+
+
+def _quantile(values: Sequence[float], share: float) -> float:
+    if len(values) < 2:
+        return round(values[0], 1) if values else 0.0
+    return round(statistics.quantiles(values, n=20, method="inclusive")[round(20 * share) - 1], 1)
+
+
+def markdown(found: LabScore, *, command: str, remarks: Sequence[str]) -> str:
+    """Return the figures as a page."""
+    lines = ["# The experimenter on runs that nothing was fitted on", "", f"Made by `{command}`.", ""]
+    lines += [*(f"- {remark}" for remark in remarks), "", "| figure | value | wanted |", "|---|---|---|"]
+    share = _order_share(found.orders)
+    lines += [f"| {name} | {value} | {wanted} |" for name, value, wanted in (
+        ("runs (faults)", f"{found.runs} ({found.faults})", "200 or more"),
+        ("true cause first, by rules alone", found.first_before, ""),
+        ("true cause first, after experiments", found.first_after, "90 % or more"),
+        ("true cause named as the verdict", found.named_after, ""),
+        ("causes confirmed or refuted rightly", found.verdicts_right, "95 % or more"),
+        ("single outcomes right", found.experiments_right, ""),
+        ("faulty runs with a wrong confirmed cause", found.false_confirmations, "1 % or less"),
+        ("healthy runs with a confirmed cause", found.healthy_confirmed, "0"),
+        ("true cause confirmed, of faulty runs with experiments", found.confirmed, ""),
+        ("time to verdict, all runs: median, 90 %", f"{found.median_s} s, {found.ninety_s} s", "median below 30 s"),
+        ("time to verdict, runs with experiments: median, 90 %",
+         f"{found.median_with_experiments_s} s, {found.ninety_with_experiments_s} s", "median below 30 s"),
+        ("time of the agent's order against a fixed one", share, "60 % or less"),
+    )]  # fmt: skip
+    lines += ["", "| fault | cause | runs | first by rules | first after | confirmed | wrongly confirmed | "
+              "truth refuted | median s | wrong answers |", "|---|---|---|---|---|---|---|---|---|---|"]  # fmt: skip
+    for row in found.rows:
+        wrong = ", ".join(f"{name} ({count})" for name, count in sorted(row.answers.items()))
+        cells = (row.fault, row.cause, row.runs, row.first_before, row.first_after, row.confirmed,
+                 row.wrongly_confirmed, row.refuted_wrongly, row.median_s, wrong)  # fmt: skip
+        lines.append(f"| {' | '.join(map(str, cells))} |")
+    return "\n".join(lines) + "\n"
+
+
+def _order_share(orders: Orders | None) -> str:
+    if orders is None or not orders.runs or not orders.seconds["ids"]:
+        return "not recorded"
+    mine, fixed, prior = (orders.seconds[name] for name in ("information", "ids", "prior"))
+    return (
+        f"{100 * mine / fixed:.0f} % of the order of the ids ({mine:.0f} s, {fixed:.0f} s on {orders.runs} runs); "
+        f"{100 * mine / prior:.0f} % of the most probable cause first ({prior:.0f} s)"
+    )
