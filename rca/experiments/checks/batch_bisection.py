@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
+from rca.diagnosis import ExperimentVerdict
 from rca.errors import ExperimentError
 from rca.experiments.checks.check import Asked, Check, Found, Outcome
 from rca.experiments.checks.files import sample_root
@@ -151,6 +152,19 @@ def _nonfinite(asked: Asked, found: Found) -> Outcome:
     return outcome._replace(details=details)
 
 
+def _unlabelled(asked: Asked, found: Found) -> Outcome:
+    """Samples without a single label: does a whole batch of them come about?"""
+    outcome = _kind("unlabelled", "Each of {samples} samples has a label that counts")(asked, found)
+    batch = asked.profile.batch_size
+    if outcome.verdict != "confirmed" or batch is None:
+        return outcome
+    samples = found["looked_at"]["unlabelled"]
+    expected = samples / batch * (found["counts"]["unlabelled"] / samples) ** batch
+    said = f"{outcome.reason[:-1]}; in batches of {batch} some {expected:.2g} in a pass hold nothing else"
+    verdict: ExperimentVerdict = "confirmed" if expected >= 0.5 else "inconclusive"
+    return outcome._replace(verdict=verdict, reason=f"{said}.")
+
+
 def _unreadable(_asked: Asked, found: Found) -> Outcome:
     """Files or rows that cannot be read."""
     details = (*((file, why) for file, why in found["damaged"][:6]), *_details(found, "unreadable"))
@@ -223,7 +237,7 @@ _VIEWS: Mapping[str, Callable[[Asked, Found], Outcome]] = {
     "nonfinite": _nonfinite,
     "token_range": _kind("token_range", "Every id in {samples} samples has a row in the embedding"),
     "label_range": _kind("label_range", "Every label in {samples} samples is in range"),
-    "unlabelled": _kind("unlabelled", "Each of {samples} samples has a label that counts"),
+    "unlabelled": _unlabelled,
     "unreadable": _unreadable,
     "long": _kind("long", "None of {samples} samples is far longer than the others"),
     "ragged": _ragged,
