@@ -122,13 +122,15 @@ class Chooser:
     def _best(self, belief: Belief, ranked: tuple[Ranked, ...]) -> Choice:
         leading = belief.leading
         share = belief.of(leading)
+        settled = share >= CONFIDENT and belief.status.get(leading) == "confirmed"
+        told = f"{leading} is confirmed and has a probability of {share:.2f}."
         if not ranked:
-            return Choice(None, self._nothing_left(belief))
+            return Choice(None, told if settled else self._nothing_left(belief))
         best = self._preferred(belief, ranked) if self.order == "information" else ranked[0]
         if self.asked != "auto":
             return Choice(best.rule, f"Asked for; {best.bits:.2f} bit expected.", ranked)
-        if share >= CONFIDENT and belief.status.get(leading) == "confirmed":
-            return Choice(None, f"{leading} is confirmed and has a probability of {share:.2f}.", ranked)
+        if settled:
+            return Choice(None, told, ranked)
         own = next((item.rule for item in ranked if leading in item.rule.confirms), None)
         unsettled = f"{leading} leads with {share:.2f} and no experiment has confirmed it yet."
         if share >= CONFIDENT:
