@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from rca import __version__
+from rca.cli_experiment import INTERRUPTED, experiment, experiment_options, options_of, seconds
 from rca.cli_lab import lab
 from rca.cli_rules import DISABLE, RULES, rules
 from rca.config import defaults, unknown_keys
@@ -56,12 +57,9 @@ def cli(context: click.Context, config: Path | None) -> None:
 @click.option("--json", "as_json", is_flag=True, help="Print the diagnosis as one JSON document and write nothing.")
 @click.option("--experiments", default="auto", show_default=True, metavar="auto|all|none|ID,...",
               help="Which experiments may run.")  # fmt: skip
-@click.option("--budget", default="60s", show_default=True, metavar="TIME", help="Time for all experiments: 30s, 5m.")
-@click.option("--device", type=click.Choice(["auto", "cpu", "cuda"]), default="auto", show_default=True)
+@experiment_options
 @RULES
 @DISABLE
-@click.option("--baseline", type=click.Path(path_type=Path), metavar="DIR",
-              help="A healthy run of the same job: what differs counts as evidence.")  # fmt: skip
 @click.option("--jobs", type=click.IntRange(1, 256), default=1, show_default=True, help="Processes that read files.")
 @click.option("--fail-on", metavar="any|CAUSE", help="Exit with 1 when this cause, or any, is found.")
 @click.option("--redact", type=click.Choice(["default", "strict", "none"]), default="default", show_default=True,
@@ -74,13 +72,18 @@ def cli(context: click.Context, config: Path | None) -> None:
 @_COLOR
 def analyze(run_dir: Path, **options: Any) -> None:
     """Analyze what a job left behind in RUN_DIR."""
-    from rca.pipeline import Options, examine
+    from rca.pipeline import examine
     from rca.progress import progress
     from rca.report.chart_engine import warm_up
     from rca.report.registry import FORMATS
     from rca.rules.load import load
 
     knowledge = load(options["rules"], disabled=options["disable"])
+    chosen = options_of(
+        options,
+        experiments=options["experiments"],
+        **{name: options[name] for name in ("redact", "jobs", "strict")},
+    )
     wanted = options["formats"] or ("html", "json", "md")
     if "html" in wanted and not options["as_json"]:
         warm_up()
@@ -88,15 +91,7 @@ def analyze(run_dir: Path, **options: Any) -> None:
         analysis = examine(
             run_dir,
             knowledge,
-            options=Options(
-                experiments=options["experiments"],
-                budget_s=_seconds(options["budget"]),
-                device=options["device"],
-                redact=options["redact"],
-                jobs=options["jobs"],
-                strict=options["strict"],
-                baseline=options["baseline"],
-            ),
+            options=chosen,
             progress=tell,
         )
     if options["save_events"] is not None:
@@ -108,6 +103,9 @@ def analyze(run_dir: Path, **options: Any) -> None:
     else:
         written = write_reports(diagnosis, Path(options["output"]), wanted, force=options["force"])
         _summary(diagnosis, written, options)
+    if analysis.interrupted:
+        click.echo("rca: interrupted during the experiments; the diagnosis so far was written", err=True)
+        raise click.exceptions.Exit(INTERRUPTED)
     _fail_on(diagnosis, options["fail_on"])
 
 
@@ -178,7 +176,7 @@ def evaluate(*, cases_dir: Path, rules: Sequence[Path], as_json: bool, fit: Path
             f"a calibration is used under the name {CALIBRATION} in a rules folder; write it with "
             f"--fit {fit.parent / CALIBRATION}"
         )
-    how = Options(experiments=options["experiments"], budget_s=_seconds(options["budget"]), redact="none")
+    how = Options(experiments=options["experiments"], budget_s=seconds(options["budget"]), redact="none")
     outcomes = []
     for outcome in scoring.evaluate(cases_dir, load(rules), options=how):
         outcomes.append(outcome)
@@ -195,6 +193,7 @@ def evaluate(*, cases_dir: Path, rules: Sequence[Path], as_json: bool, fit: Path
 
 
 cli.add_command(rules)
+cli.add_command(experiment)
 cli.add_command(lab)
 
 
@@ -241,18 +240,6 @@ def _internal_error() -> int:
     except OSError:
         traceback.print_exc()
     return 4
-
-
-def _seconds(text: str) -> float:
-    scales = {"s": 1.0, "m": 60.0, "h": 3600.0}
-    number, scale = (text[:-1], scales[text[-1]]) if text[-1:] in scales else (text, 1.0)
-    try:
-        seconds = float(number) * scale
-    except ValueError:
-        seconds = -1.0
-    if not 0 < seconds < float("inf"):
-        raise UsageError(f"--budget {text!r} is not a time; write 60s, 5m or 1h")
-    return seconds
 
 
 def _single(wanted: Sequence[str]) -> str:

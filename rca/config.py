@@ -18,6 +18,7 @@ else:
 
 _SPELLED = {"format": "formats", "json": "as_json", "disabled": "disable"}
 """Key of the file -> name of the option, where the two differ."""
+_OF_EXPERIMENTS = ("budget", "limit", "device", "data", "twin", "baseline", "redact", "quiet", "color")
 _OF_RULES = ("list", "show", "check", "test", "reference")
 
 
@@ -25,7 +26,8 @@ def defaults(file: Path | None = None, *, folder: Path = Path()) -> dict[str, An
     """Return option defaults by command, as click's `default_map` wants them. Raises UsageError for a wrong file.
 
     Top-level keys are for `analyze`, `rules` and `disabled` among them for all commands that read rules; a table such
-    as `[eval]` is for that command. Rule folders and the baseline are relative to the file.
+    as `[eval]` is for that command; what says how experiments are done holds for `experiment` as well. Rule folders,
+    the baseline, `data` and `twin` are relative to the file.
     """
     file = file or next((item for item in (folder / "rca.toml", folder / "pyproject.toml") if item.is_file()), None)
     found = {} if file is None else _parsed(file)
@@ -37,13 +39,16 @@ def defaults(file: Path | None = None, *, folder: Path = Path()) -> dict[str, An
     plain = {_SPELLED.get(key, key): value for key, value in plain.items()}
     if file is not None and "rules" in plain:
         plain["rules"] = [str(file.parent / item) for item in _listed(plain["rules"])]
-    if file is not None and isinstance(plain.get("baseline"), str):
-        plain["baseline"] = str(file.parent / plain["baseline"])
+    for name in ("baseline", "data", "twin"):
+        if file is not None and isinstance(plain.get(name), str):
+            plain[name] = str(file.parent / plain[name])
+    of_experiments = {key: value for key, value in plain.items() if key in _OF_EXPERIMENTS}
     shared = {key: value for key, value in plain.items() if key in {"rules", "disable"}}
     rules = dict.fromkeys(_OF_RULES, shared)
     if plain.get("rules"):
         rules["new"] = {"folder": plain["rules"][0]}
-    return {"analyze": plain, "explain": shared, "eval": shared, "rules": rules} | tables
+    commands = {"analyze": plain, "experiment": shared | of_experiments, "explain": shared, "eval": shared}
+    return commands | {"rules": rules} | tables
 
 
 def unknown_keys(found: Mapping[str, Any], commands: Mapping[str, Collection[str]]) -> list[str]:

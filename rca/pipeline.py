@@ -28,15 +28,16 @@ from rca.hypotheses.match import View, met_rules
 from rca.hypotheses.score import NONE, Ranking, rank
 from rca.ingest.context import lines_around
 from rca.notes import Notes
-from rca.observation import Progress, Reading, healthy_beside, observed, ranking_of, run_name
+from rca.observation import Observed, Progress, Reading, healthy_beside, observed, ranking_of, run_name
 from rca.redact import redact_diagnosis
 from rca.rules.load import Knowledge, load
-from rca.rules.schema import Calibration
+from rca.rules.schema import Calibration, ExperimentRule
 from rca.rules.testing import Judged
 from rca.rules.words import maturity_note
 
 if TYPE_CHECKING:
     from rca.agent import Investigation
+    from rca.experiments.interface import Material, RunProfile
 
 RedactMode = Literal["default", "strict", "none"]
 
@@ -49,7 +50,13 @@ class Options:
     """`auto`, `all`, `none` or experiment ids separated by commas."""
     budget_s: float = 60.0
     """Seconds that experiments may take altogether."""
+    limit_s: float | None = None
+    """Seconds that one experiment may take; None follows from what it is expected to take."""
     device: str = "auto"
+    data: Path | None = None
+    """Samples of the run, a file or a folder, which experiments use in place of synthetic ones."""
+    twin: str | None = None
+    """`FILE.py:FUNCTION` that builds a model in place of the tiny twin; this program is run."""
     redact: RedactMode = "default"
     jobs: int = 1
     strict: bool = False
@@ -67,6 +74,8 @@ class Analysis:
     ranking: Ranking
     """What the rules alone say."""
     view: View
+    interrupted: bool = False
+    """The user stopped the experiments; the diagnosis holds what was found before."""
 
 
 def analyze(
@@ -107,7 +116,7 @@ def examine(run_dir: Path, knowledge: Knowledge, *, options: Options, progress: 
     with notes.timed("experiments"):
         tell("experiments", 0, 1)
         investigation = _investigate(
-            found, run_dir=run_dir, knowledge=knowledge, events=events, facts=facts, options=options, notes=notes
+            found, run_dir=run_dir, knowledge=knowledge, seen=seen, options=options, notes=notes, tell=tell
         )
     with notes.timed("collect"):
         diagnosis = _diagnosis(
@@ -130,7 +139,8 @@ def examine(run_dir: Path, knowledge: Knowledge, *, options: Options, progress: 
 
             diagnosis = with_draft(diagnosis)
     diagnosis = diagnosis.model_copy(update={"timings": dict(notes.timings)})
-    return Analysis(diagnosis=diagnosis, events=events, ranking=ranking, view=view)
+    stopped = investigation.interrupted
+    return Analysis(diagnosis=diagnosis, events=events, ranking=ranking, view=view, interrupted=stopped)
 
 
 def judge(run_dir: Path, knowledge: Knowledge) -> Judged:
@@ -166,34 +176,68 @@ def _investigate(
     *,
     run_dir: Path,
     knowledge: Knowledge,
-    events: EventTable,
-    facts: Mapping[str, Fact],
+    seen: Observed,
     options: Options,
     notes: Notes,
+    tell: Progress,
 ) -> Investigation:
     from rca.agent import Investigation, investigate
 
     untouched = Investigation(hypotheses=tuple(found), experiments=(), rounds=())
     if options.experiments == "none":
         return untouched
-    from rca.experiments.interface import Material
-    from rca.experiments.profile import run_profile
-    from rca.experiments.run import experimenter
+    from rca.experiments.run import close, telling
 
-    return notes.guarded(
-        "the experiments",
-        lambda: investigate(
+    def call() -> Investigation:
+        material = material_of(run_dir, seen, options)
+        return investigate(
             found,
-            knowledge.experiments,
-            run_profile(events, facts),
-            experimenter,
+            experiments_of(knowledge, material, options.experiments),
+            profile_of(seen),
+            telling(tell),
             budget_s=options.budget_s,
+            limit_s=options.limit_s,
             device=options.device,
             choose=options.experiments,
-            material=Material(folder=run_dir),
-        ),
-        untouched,
+            material=material,
+        )
+
+    try:
+        after = notes.guarded("the experiments", call, untouched)
+    except KeyboardInterrupt:
+        after = replace(untouched, interrupted=True)
+    if after.interrupted:
+        close()
+    return after
+
+
+def profile_of(seen: Observed) -> RunProfile:
+    """Return what experiments need to know of a run."""
+    from rca.experiments.profile import run_profile
+
+    return run_profile(seen.reading.events, seen.facts)
+
+
+def material_of(run_dir: Path, seen: Observed, options: Options) -> Material:
+    """Return what experiments may use beside the profile; a healthy run only where its differences count."""
+    from rca.experiments.interface import Material
+    from rca.experiments.profile import run_profile
+
+    healthy = seen.view.healthy if seen.baseline is not None and seen.baseline.used else None
+    return Material(
+        folder=run_dir,
+        data=options.data,
+        twin=options.twin,
+        baseline=None if healthy is None else run_profile(healthy.events, healthy.facts),
     )
+
+
+def experiments_of(knowledge: Knowledge, material: Material, asked: str) -> Mapping[str, ExperimentRule]:
+    """Return the experiments of the knowledge base and, with a healthy run, the search for the settings that matter."""
+    from rca.experiments.bisect import BISECTION
+
+    own = {BISECTION.id: BISECTION} if material.baseline is not None or BISECTION.id in asked else {}
+    return {**knowledge.experiments, **own}
 
 
 def _diagnosis(

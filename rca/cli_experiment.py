@@ -1,0 +1,149 @@
+"""`rca experiment`: one experiment on one run; and the options of experiments that `rca analyze` has as well."""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+import textwrap
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import click
+
+from rca.cli_rules import DISABLE, RULES
+from rca.errors import UsageError
+
+if TYPE_CHECKING:
+    from rca.pipeline import Options
+    from rca.rules.load import Knowledge
+
+_Command = TypeVar("_Command", bound=Callable[..., Any])
+INTERRUPTED = 130
+
+_OPTIONS = (
+    click.option("--budget", default="60s", show_default=True, metavar="TIME",
+                 help="Time for all experiments: 30s, 5m."),
+    click.option("--limit", metavar="TIME", help="Time for one experiment; without it, as long as it may need."),
+    click.option("--device", type=click.Choice(["auto", "cpu", "cuda", "mps"]), default="auto", show_default=True,
+                 help="Where experiments compute; auto takes a GPU that nobody uses."),
+    click.option("--data", type=click.Path(exists=True, path_type=Path), metavar="PATH",
+                 help="Samples of the run (jsonl, npy, npz, csv) for experiments instead of synthetic ones."),
+    click.option("--twin", metavar="FILE.py:FUNCTION",
+                 help="Function that builds a model in place of the tiny twin; this program is run."),
+    click.option("--baseline", type=click.Path(path_type=Path), metavar="DIR",
+                 help="A healthy run of the same job: what differs counts as evidence."),
+)  # fmt: skip
+
+
+def experiment_options(command: _Command) -> _Command:
+    """Give a command the options that say how experiments are done."""
+    for option in reversed(_OPTIONS):
+        command = option(command)
+    return command
+
+
+def options_of(given: dict[str, Any], *, experiments: str, **more: Any) -> Options:
+    """Return the options of an analysis from those of a command with `experiment_options`. Raises UsageError."""
+    from rca.pipeline import Options
+
+    if given["twin"] is not None:
+        from rca.experiments.twin.supplied import program
+
+        program(given["twin"])
+    return Options(
+        experiments=experiments,
+        budget_s=seconds(given["budget"]),
+        limit_s=None if given["limit"] is None else seconds(given["limit"], option="--limit"),
+        device=given["device"],
+        data=given["data"],
+        twin=given["twin"],
+        baseline=given["baseline"],
+        **more,
+    )
+
+
+def seconds(text: str, *, option: str = "--budget") -> float:
+    """Return a time such as `60s`, `5m` or `1h` in seconds. Raises UsageError."""
+    scales = {"s": 1.0, "m": 60.0, "h": 3600.0}
+    number, scale = (text[:-1], scales[text[-1]]) if text[-1:] in scales else (text, 1.0)
+    try:
+        found = float(number) * scale
+    except ValueError:
+        found = -1.0
+    if not 0 < found < float("inf"):
+        raise UsageError(f"{option} {text!r} is not a time; write 60s, 5m or 1h")
+    return found
+
+
+@click.command()
+@click.argument("name", metavar="ID|list")
+@click.argument("run_dir", type=click.Path(path_type=Path), required=False)
+@click.option("--json", "as_json", is_flag=True, help="Print as one JSON document.")
+@experiment_options
+@RULES
+@DISABLE
+@click.option("--redact", type=click.Choice(["default", "strict", "none"]), default="default", show_default=True,
+              help="What is replaced before anything is shown.")  # fmt: skip
+@click.option("-q", "--quiet", is_flag=True, help="No progress.")
+@click.option("--color", type=click.Choice(["auto", "always", "never"]), default="auto", show_default=True)
+def experiment(name: str, run_dir: Path | None, as_json: bool, rules: Sequence[Path], **options: Any) -> None:
+    """Carry out the experiment ID on what a job left in RUN_DIR.
+
+    Prints the question, the prediction, the arms, the effect and the verdict. `rca experiment list` lists the
+    experiments with the causes that they can confirm.
+    """
+    from rca.rules.load import load
+
+    knowledge = load(rules, disabled=options["disable"])
+    if name == "list":
+        click.echo(_listing(knowledge, as_json=as_json))
+        return
+    if run_dir is None:
+        raise UsageError(f"on which run? Write: rca experiment {name} RUN_DIR")
+    _carry_out(name, run_dir, knowledge, as_json=as_json, options=options)
+
+
+def _carry_out(name: str, run_dir: Path, knowledge: Knowledge, *, as_json: bool, options: dict[str, Any]) -> None:
+    from rca.pipeline import examine
+    from rca.progress import progress
+    from rca.report.colour import wants_colour
+    from rca.report.experiment_text import experiment_text
+
+    chosen = options_of(options, experiments=name, redact=options["redact"])
+    with progress(enabled=not options["quiet"] and sys.stderr.isatty()) as tell:
+        analysis = examine(run_dir, knowledge, options=chosen, progress=tell)
+    if analysis.interrupted:
+        raise KeyboardInterrupt
+    found = analysis.diagnosis.experiments
+    if not found:
+        raise UsageError(f"`{name}` was not carried out: {' '.join(analysis.diagnosis.warnings[-1:])}")
+    if as_json:
+        documents = [item.model_dump(mode="json") for item in found]
+        click.echo(json.dumps(documents[0] if len(documents) == 1 else documents, indent=2))
+        return
+    on = wants_colour(options["color"], stream=sys.stdout, environ=os.environ)
+    rounds = {item.chosen: item for item in analysis.diagnosis.log}
+    click.echo("\n".join(experiment_text(item, round_=rounds.get(item.id), colour=on) for item in found), nl=False)
+
+
+def _listing(knowledge: Knowledge, *, as_json: bool) -> str:
+    """Id, question, cost and causes of every experiment."""
+    from rca.experiments.bisect import BISECTION
+
+    rules = sorted([*knowledge.experiments.values(), BISECTION], key=lambda rule: rule.id)
+    if as_json:
+        rows = [
+            {"id": rule.id, "question": rule.question, "cost": rule.cost, "kind": rule.kind, "causes": rule.confirms}
+            for rule in rules
+        ]
+        return json.dumps(rows, indent=2)
+    width = max(len(rule.id) for rule in rules)
+    lines = []
+    for rule in rules:
+        about = ", ".join(rule.confirms) or "the settings that differ from those of a healthy run"
+        head, indent = f"{rule.id:<{width}} {rule.cost:4g} s  ", " " * (width + 9)
+        for text, first in ((rule.question, head), (about, indent)):
+            lines += textwrap.wrap(text, 80, initial_indent=first, subsequent_indent=indent, break_on_hyphens=False)
+    return "\n".join(lines)
