@@ -4,76 +4,46 @@
 
 Reads one JSON document a line from standard input, writes one a line to standard output:
 
-    {"id": 1, "task": "train", "payload": {...}, "memory_bytes": 2e9, "cpu_seconds": 60, "wall_seconds": 120}
-    {"id": 1, "ok": true, "result": {...}}   or   {"id": 1, "ok": false, "error": "the job was killed by SIGABRT"}
+    {"id": 1, "task": "train", "payload": {...}, "device": "cpu", "family": "llama",
+     "memory_bytes": 2e9, "cpu_seconds": 60, "wall_seconds": 120}
+    {"cancel": [1]}
+    {"ready": true}   once, when everything is imported
+    {"id": 1, "ok": true, "result": {...}}   or   {"id": 1, "ok": false, "error": "the job was ended by SIGABRT"}
 
-A job that aborts, is killed, runs out of memory or time is an outcome. The server itself never computes anything with
-torch, so that forking is safe, and never touches a GPU.
+A job that aborts, is killed, hangs, runs out of memory or time, or cannot be started is an outcome. The server itself
+never computes anything with torch, so that forking is safe, and never touches a GPU. It ends when standard input ends,
+so no process outlives the program that asked; jobs end with the server, whatever ends it.
 """
 
 from __future__ import annotations
 
+import ctypes
 import json
 import os
 import resource
-import selectors
 import signal
-import time
+import sys
 from contextlib import suppress
-from dataclasses import dataclass
 from functools import cache
-from typing import Any
+from typing import Any, NoReturn
 
-MAX_RESULT = 32 * 1024 * 1024
+from rca.experiments.fork_server import ForkServer
 
-
-@dataclass
-class _Job:
-    id: int
-    pid: int
-    fd: int
-    deadline: float
-    limits: str
-    data: bytes = b""
-    late: bool = False
+MAX_FILE = 256 * 1024 * 1024
+"""Largest file that a job may write, its part of the error output included."""
+_PR_SET_PDEATHSIG = 1
 
 
-def serve(source: int = 0, sink: int = 1) -> None:
+def serve(source: int = 0, sink: int = 1) -> NoReturn:
     """Answer requests until standard input ends."""
-    os.nice(5)
-    _preload()
-    results = os.fdopen(os.dup(sink), "w", buffering=1)
+    results = os.dup(sink)
     os.dup2(2, 1)
-    selector = selectors.DefaultSelector()
-    selector.register(source, selectors.EVENT_READ, None)
-    jobs: dict[int, _Job] = {}
-    pending = b""
-    while True:
-        for key, _ in selector.select(timeout=0.2):
-            if key.data is None:
-                chunk = os.read(source, 1 << 16)
-                if not chunk:
-                    for job in jobs.values():
-                        _kill(job)
-                    return
-                pending += chunk
-                *lines, pending = pending.split(b"\n")
-                for line in lines:
-                    job = _start(json.loads(line))
-                    jobs[job.fd] = job
-                    selector.register(job.fd, selectors.EVENT_READ, job)
-                continue
-            job = key.data
-            chunk = os.read(job.fd, 1 << 16)
-            job.data += chunk
-            if not chunk or len(job.data) > MAX_RESULT:
-                selector.unregister(job.fd)
-                del jobs[job.fd]
-                results.write(json.dumps(_finish(job)) + "\n")
-        for job in jobs.values():
-            if time.monotonic() > job.deadline and not job.late:
-                job.late = True
-                _kill(job)
+    os.nice(10)
+    _preload()
+    try:
+        ForkServer(source, results, prepare=_prepare, work=_run_and_leave).run()
+    finally:
+        os._exit(0)
 
 
 def _preload() -> None:
@@ -87,6 +57,7 @@ def _preload() -> None:
     import rca.experiments.twin.train  # noqa: F401
 
     torch.set_num_threads(1)
+    torch.set_num_interop_threads(1)
 
 
 @cache
@@ -99,49 +70,53 @@ def _prepare(family: str) -> None:
         build(TwinConfig(family=family))
 
 
-def _start(request: dict[str, Any]) -> _Job:
-    _prepare(request["family"])
-    reader, writer = os.pipe()
-    pid = os.fork()
-    if pid == 0:
-        os.close(reader)
-        _run_and_leave(request, writer)
-    os.close(writer)
-    return _Job(
-        id=request["id"],
-        pid=pid,
-        fd=reader,
-        deadline=time.monotonic() + request["wall_seconds"],
-        limits=f"{request['wall_seconds']:g} s of wall time, {request['cpu_seconds']:g} s of CPU time, "
-        f"{request['memory_bytes'] / 2**30:.3g} GiB of memory",
-    )
-
-
-def _run_and_leave(request: dict[str, Any], writer: int) -> None:
+def _run_and_leave(request: dict[str, Any], writer: int) -> NoReturn:
     """The job's process: limits first, then the work, then `_exit` without any clean-up of the server's state."""
     code = 1
     try:
-        os.setpgid(0, 0)
-        signal.signal(signal.SIGINT, signal.SIG_IGN)
-        seconds = max(1, int(request["cpu_seconds"]))
-        resource.setrlimit(resource.RLIMIT_CPU, (seconds, seconds + 5))
-        resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
-        if request["memory_bytes"]:
-            limit = _address_space() + int(request["memory_bytes"])
-            resource.setrlimit(resource.RLIMIT_AS, (limit, limit))
+        _confine(request)
         answer: dict[str, Any] = {"ok": True, "result": perform(request["task"], request["payload"])}
         code = 0
     except MemoryError:
-        answer = {"ok": False, "error": "out of memory (MemoryError)"}
+        answer = {"ok": False, "error": f"the job ran out of memory ({_memory(request)})"}
     except Exception as error:  # the boundary of a process: whatever a job raises is its answer
-        text = " ".join(str(error).split())[:400]
-        answer = {"ok": False, "error": f"{type(error).__name__}: {text}"}
+        text = f"{type(error).__name__}: {' '.join(str(error).split())[:400]}"
+        if "can't allocate memory" in text or "OutOfMemory" in text:
+            text = f"the job ran out of memory ({_memory(request)}): {text}"
+        answer = {"ok": False, "error": text}
     try:
         data = json.dumps(answer).encode()
         while data:
             data = data[os.write(writer, data) :]
     finally:
         os._exit(code)
+
+
+def _confine(request: dict[str, Any]) -> None:
+    """Limits of one job; it is the first to go when the system runs out of memory, and goes when the server goes."""
+    server = os.getppid()
+    with suppress(OSError):  # the server does the same; whoever comes first
+        os.setpgid(0, 0)
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    if sys.platform == "linux":
+        ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
+        if os.getppid() != server:
+            os._exit(1)
+        with suppress(OSError), open("/proc/self/oom_score_adj", "w", encoding="ascii") as file:
+            file.write("800")
+    os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
+    seconds = max(1, int(request["cpu_seconds"]))
+    resource.setrlimit(resource.RLIMIT_CPU, (seconds, seconds + 5))
+    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+    resource.setrlimit(resource.RLIMIT_FSIZE, (MAX_FILE, MAX_FILE))
+    taken = _address_space()
+    if request["memory_bytes"] and taken:
+        limit = taken + int(request["memory_bytes"])
+        resource.setrlimit(resource.RLIMIT_AS, (limit, limit))
+    if request.get("device", "cpu") != "cpu":
+        from rca.experiments.devices import confine
+
+        confine(request["device"])
 
 
 def perform(task: str, payload: dict[str, Any]) -> Any:
@@ -169,39 +144,19 @@ def perform(task: str, payload: dict[str, Any]) -> Any:
     raise ValueError(f"unknown task {task!r}; known are train, memory, probe, loop")
 
 
-def _finish(job: _Job) -> dict[str, Any]:
-    os.close(job.fd)
-    _, status = os.waitpid(job.pid, 0)
-    try:
-        answer: dict[str, Any] = json.loads(job.data)
-    except ValueError:
-        answer = {"ok": False, "error": _death(job, status)}
-    return {"id": job.id, **answer}
-
-
-def _death(job: _Job, status: int) -> str:
-    if job.late:
-        return f"the job was stopped at its time limit ({job.limits})"
-    if os.WIFSIGNALED(status):
-        number = os.WTERMSIG(status)
-        name = signal.Signals(number).name
-        why = " (its CPU limit)" if number == signal.SIGXCPU else ""
-        return f"the job was ended by {name}{why} (limits: {job.limits})"
-    return f"the job left with code {os.WEXITSTATUS(status)} and no answer (limits: {job.limits})"
-
-
-def _kill(job: _Job) -> None:
-    """Kill the job and what it started; between fork and `setpgid` it has no group of its own yet."""
-    try:
-        os.killpg(job.pid, signal.SIGKILL)
-    except ProcessLookupError:
-        with suppress(ProcessLookupError):
-            os.kill(job.pid, signal.SIGKILL)
+def _memory(request: dict[str, Any]) -> str:
+    if not request["memory_bytes"]:
+        return "its share of the device"
+    return f"limit {request['memory_bytes'] / 2**30:.3g} GiB beside the libraries"
 
 
 def _address_space() -> int:
-    with open("/proc/self/statm", encoding="ascii") as file:
-        return int(file.read().split()[0]) * os.sysconf("SC_PAGE_SIZE")
+    """Bytes of address space in use; 0 where the system does not tell."""
+    try:
+        with open("/proc/self/statm", encoding="ascii") as file:
+            return int(file.read().split()[0]) * os.sysconf("SC_PAGE_SIZE")
+    except OSError:
+        return 0
 
 
 if __name__ == "__main__":

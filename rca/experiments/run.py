@@ -5,8 +5,6 @@ from __future__ import annotations
 import atexit
 import json
 import shlex
-import shutil
-import subprocess
 import time
 from collections.abc import Callable
 from functools import partial
@@ -14,6 +12,7 @@ from functools import partial
 from rca.diagnosis import Experiment
 from rca.experiments.bisect import BISECTION, Bisection
 from rca.experiments.checks.experiment import ProbeExperiment
+from rca.experiments.devices import choose_device
 from rca.experiments.interface import NOTHING, Experimenter, Material, RunProfile
 from rca.experiments.loops.experiment import LoopExperiment
 from rca.experiments.memory.experiment import MemoryExperiment
@@ -21,9 +20,6 @@ from rca.experiments.twin.experiment import TwinExperiment
 from rca.experiments.twin.stand_in import with_supplied
 from rca.experiments.workbench import Workbench
 from rca.rules.schema import ExperimentRule
-
-FREE_SHARE, FREE_BYTES = 0.2, 2 * 2**30
-"""A GPU counts as free when nobody uses it and this much of its memory is free: the failed job may still hold it."""
 
 _benches: dict[str, Workbench] = {}
 
@@ -48,8 +44,8 @@ def experimenter(
 ) -> Experiment:
     """Carry out one experiment in a child process within `seconds`.
 
-    `device` is `auto` (a GPU that nobody uses, else the CPU), `cpu` or `cuda`. The child stays for the next experiment
-    and ends with this process, or with `close`.
+    `device` is `auto` (a GPU that nobody uses, else the CPU), `cpu`, `cuda` or `mps`. The child stays for the next
+    experiment and ends with this process, or with `close`.
     """
     chosen = "cpu" if rule.kind != "twin" else choose_device(device)
     bench = _benches.setdefault(chosen, Workbench(device=chosen))
@@ -91,24 +87,3 @@ def repro(rule: ExperimentRule, profile: RunProfile, device: str) -> str:
     """Return the command that repeats an experiment of the installed knowledge."""
     request = {"experiment": rule.id, "device": device, "profile": profile.model_dump(mode="json", exclude_none=True)}
     return f"python -m rca.experiments.repeat {shlex.quote(json.dumps(request, sort_keys=True))}"
-
-
-def choose_device(asked: str) -> str:
-    """Return `cpu` or `cuda`; `auto` takes a GPU only when nvidia-smi shows nobody on it."""
-    if asked in {"cpu", "cuda"}:
-        return asked
-    program = shutil.which("nvidia-smi")
-    if program is None:
-        return "cpu"
-    query = [program, "--format=csv,noheader,nounits"]
-    try:
-        used = subprocess.run(
-            [*query, "--query-compute-apps=pid"], capture_output=True, text=True, timeout=10, check=True
-        )
-        memory = subprocess.run(
-            [*query, "--query-gpu=memory.free,memory.total"], capture_output=True, text=True, timeout=10, check=True
-        )
-        free, total = (float(part) * 2**20 for part in memory.stdout.splitlines()[0].split(","))
-    except (OSError, subprocess.SubprocessError, ValueError, IndexError):
-        return "cpu"
-    return "cuda" if not used.stdout.strip() and free >= max(FREE_BYTES, FREE_SHARE * total) else "cpu"

@@ -8,22 +8,20 @@ from __future__ import annotations
 
 import json
 import os
-import selectors
-import signal
-import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from pathlib import Path
-from tempfile import TemporaryFile
-from typing import IO, Any
+from typing import Any
 
-import rca
+from rca.experiments.child_process import ChildEnded, ChildProcess
+from rca.experiments.devices import environment
 
 MEMORY_BYTES = 2 * 2**30
 """Address space that a CPU job may take on top of the imported libraries; a tiny training needs a fifth of it."""
 TIME_OVER = "the time for experiments was over"
+PATIENCE = 0.5
+"""Seconds after the deadline in which the child may show that it still listens; else it is killed."""
 
 
 @dataclass(frozen=True)
@@ -62,9 +60,9 @@ class Workbench:
     known: dict[str, Answer] = field(default_factory=dict)
     notify: Callable[[int, int], None] | None = None
     """Told how many of the tasks asked for are done, and how many there are."""
-    _process: subprocess.Popen[bytes] | None = None
-    _stderr: IO[bytes] | None = None
-    _buffer: bytes = b""
+    command: Sequence[str] = (sys.executable, "-m", "rca.experiments.child")
+    """Starts the child."""
+    _child: ChildProcess | None = None
     _next: int = 0
 
     def run(self, tasks: Sequence[Task], *, deadline: float) -> list[Answer]:
@@ -76,116 +74,92 @@ class Workbench:
         while waiting or open_:
             if self.notify is not None:
                 self.notify(planned - len(waiting) - len(open_), planned)
-            left = deadline - time.monotonic()
-            if left <= 0:
-                self._give_up(answers, [*open_.values(), *(task.key for task in waiting)])
+            if time.monotonic() >= deadline:
+                self._cancel(open_)
+                _answer_all(answers, [*open_.values(), *(task.key for task in waiting)], TIME_OVER)
                 break
             try:
                 while waiting and len(open_) < self.workers:
-                    task = waiting.pop(0)
-                    open_[self._send(task, left)] = task.key
-                lines = self._lines(left)
-            except OSError as error:
-                reason = f"the child process ended: {self._last_words() or error}"
-                self.close()
-                for key in open_.values():
-                    answers[key] = Answer(error=reason)
+                    open_[self._post(waiting[0])] = waiting[0].key
+                    waiting.pop(0)
+                documents = self._started().exchange(deadline)
+            except ChildEnded as error:
+                # One that never got ready will not do so the next time; one that ended takes its two jobs along.
+                dead = self._child is None or not self._child.ready
+                lost = [*open_.values(), *(task.key for task in waiting)] if dead else list(open_.values())
+                _answer_all(answers, lost, str(error))
+                self._end(patience=PATIENCE / 5)
                 open_ = {}
+                if dead:
+                    break
                 continue
-            for line in lines:
-                key = open_.pop(line["id"], "")
+            for document in documents:
+                key = open_.pop(document["id"], "")
                 if key:
-                    answer = Answer(line.get("result"), line.get("error", ""))
+                    answer = Answer(document.get("result"), document.get("error", ""))
                     answers[key] = answer
                     if not answer.error:
                         self.known[key] = answer
-        return [answers.get(task.key, Answer(error="it was not started")) for task in tasks]
+        return [answers[task.key] for task in tasks]
+
+    def warm_up(self) -> None:
+        """Start the child without waiting for it: its imports take seconds. Why it cannot start is told by `run`."""
+        try:
+            self._started()
+        except ChildEnded:
+            return
 
     def close(self) -> None:
         """End the child process and everything that it started."""
-        process, self._process = self._process, None
-        self._buffer = b""
-        if process is None:
+        self._end(patience=0.5)
+
+    def _end(self, *, patience: float) -> None:
+        child, self._child = self._child, None
+        if child is not None:
+            child.end(patience=patience)
+
+    def _cancel(self, open_: Mapping[int, str]) -> None:
+        """Have open jobs ended and keep the child for the next call, if it answers at once."""
+        if self._child is None or not open_:
             return
-        for pipe in (process.stdin, process.stdout):
-            if pipe is not None:
-                pipe.close()
+        left = set(open_)
+        self._child.post({"cancel": sorted(left)})
+        if not self._child.ready:
+            return  # still importing: it will find both the tasks and that they are no longer wanted
+        until = time.monotonic() + PATIENCE
         try:
-            process.wait(timeout=2)
-        except subprocess.TimeoutExpired:
-            os.killpg(process.pid, signal.SIGKILL)
-            process.wait()
-        if self._stderr is not None:
-            self._stderr.close()
-            self._stderr = None
+            while left and time.monotonic() < until:
+                left -= {document["id"] for document in self._child.exchange(until)}
+        except ChildEnded:
+            pass
+        if left:
+            self._end(patience=PATIENCE / 5)
 
-    def _give_up(self, answers: dict[str, Answer], keys: Iterable[str]) -> None:
-        for key in keys:
-            answers[key] = Answer(error=TIME_OVER)
-        self.close()
-
-    def _send(self, task: Task, left: float) -> int:
-        process = self._started()
+    def _post(self, task: Task) -> int:
+        child = self._started()
         self._next += 1
-        on_cpu = self.device == "cpu"
-        request = {
-            "id": self._next,
-            "task": task.kind,
-            "payload": task.payload,
-            "family": task.family,
-            "memory_bytes": task.memory_bytes if on_cpu else 0,
-            "cpu_seconds": task.cpu_seconds,
-            "wall_seconds": max(1.0, min(left, 5 * task.cpu_seconds + 20)),
-        }
-        if process.stdin is None:
-            raise BrokenPipeError("the child has no standard input")
-        process.stdin.write(json.dumps(request).encode() + b"\n")
-        process.stdin.flush()
+        child.post(
+            {
+                "id": self._next,
+                "task": task.kind,
+                "payload": task.payload,
+                "family": task.family,
+                "device": self.device,
+                "memory_bytes": task.memory_bytes if self.device == "cpu" else 0,
+                "cpu_seconds": task.cpu_seconds,
+                "wall_seconds": 5 * task.cpu_seconds + 20,
+            }
+        )
         return self._next
 
-    def _lines(self, seconds: float) -> list[dict[str, Any]]:
-        """Wait for at least one complete answer, at most `seconds`."""
-        process = self._started()
-        if process.stdout is None:
-            raise BrokenPipeError("the child has no standard output")
-        end = time.monotonic() + seconds
-        with selectors.DefaultSelector() as selector:
-            selector.register(process.stdout, selectors.EVENT_READ)
-            while b"\n" not in self._buffer:
-                if not selector.select(timeout=max(0.0, end - time.monotonic())):
-                    return []
-                chunk = os.read(process.stdout.fileno(), 1 << 16)
-                if not chunk:
-                    raise BrokenPipeError("the child closed its output")
-                self._buffer += chunk
-        *lines, self._buffer = self._buffer.split(b"\n")
-        return [json.loads(line) for line in lines]
+    def _started(self) -> ChildProcess:
+        if self._child is None:
+            self._child = ChildProcess(self.command, environment=_environment(self.device))
+        return self._child
 
-    def _started(self) -> subprocess.Popen[bytes]:
-        if self._process is not None:
-            return self._process
-        home = Path(rca.__file__).resolve().parents[1]
-        self._stderr = TemporaryFile()  # noqa: SIM115 - lives as long as the child
-        # The folder of the package as working directory: `python -m` puts it first on the path, and a run directory
-        # must never be there.
-        self._process = subprocess.Popen(
-            [sys.executable, "-m", "rca.experiments.child"],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=self._stderr,
-            cwd=home,
-            env=_environment(self.device),
-            start_new_session=True,
-        )
-        return self._process
 
-    def _last_words(self) -> str:
-        if self._stderr is None:
-            return ""
-        self._stderr.seek(0, os.SEEK_END)
-        self._stderr.seek(max(0, self._stderr.tell() - 2000))
-        lines = self._stderr.read().decode("utf-8", "replace").strip().splitlines()
-        return lines[-1][:300] if lines else ""
+def _answer_all(answers: dict[str, Answer], keys: Iterable[str], error: str) -> None:
+    answers.update({key: Answer(error=error) for key in keys})
 
 
 def _environment(device: str) -> dict[str, str]:
@@ -200,7 +174,7 @@ def _environment(device: str) -> dict[str, str]:
         "HF_HUB_OFFLINE": "1",
         "TRANSFORMERS_VERBOSITY": "error",
         "PYTHONWARNINGS": "ignore",
-        "CUBLAS_WORKSPACE_CONFIG": ":4096:8",
+        "PYTHONHASHSEED": "0",
         "PYTORCH_NVML_BASED_CUDA_CHECK": "1",
-        **({"CUDA_VISIBLE_DEVICES": ""} if device == "cpu" else {}),
+        **environment(device),
     }

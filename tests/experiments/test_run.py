@@ -12,7 +12,7 @@ from rca.diagnosis import Experiment
 from rca.errors import UsageError
 from rca.experiments.interface import RunProfile
 from rca.experiments.repeat import repeat
-from rca.experiments.run import choose_device, experimenter
+from rca.experiments.run import experimenter
 from rca.rules.load import load
 
 RULES = load().experiments
@@ -90,9 +90,3 @@ def test_a_wrong_description_is_a_usage_error(text: str) -> None:
 def test_no_time_is_a_verdict_too() -> None:
     found = experimenter(RULES["lr_tenth"], profile=BAD.model_copy(update={"seed": 1}), device="cpu", seconds=0)
     assert found.verdict in {"error", "inconclusive"} or "time" in found.reason or found.seconds < 5
-
-
-def test_without_nvidia_smi_the_cpu_is_chosen(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("PATH", "")
-    assert choose_device("auto") == "cpu"
-    assert choose_device("cuda") == "cuda"
