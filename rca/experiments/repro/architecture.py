@@ -39,7 +39,7 @@ _DROPOUT: dict[str, tuple[str, ...]] = {
     "t5": ("dropout_rate", "classifier_dropout"),
 }
 _DROPOUT_ELSE = ("attention_dropout",)
-_INIT = {"bart": ("init_std",), "opt": ("init_std",), "t5": ()}
+_INIT: dict[str, tuple[str, ...]] = {"bart": ("init_std",), "opt": ("init_std",), "t5": ()}
 _INIT_ELSE = ("initializer_range",)
 _DOWN = {
     **dict.fromkeys(("gpt2", "gpt_neo", "starcoder2"), "c_proj"),
@@ -51,6 +51,32 @@ _DOWN = {
     "t5": "wo",
 }
 _NO_BIAS = frozenset({"llama", "mistral", "qwen2", "qwen3", "gemma", "olmo", "stablelm", "falcon", "t5"})
+_ACTIVATION: dict[str, tuple[str, ...]] = {
+    **dict.fromkeys(("bart", "gpt2", "gpt_neo", "gptj", "opt"), ("activation_function",)),
+    **dict.fromkeys(("distilbert", "falcon"), ("activation",)),
+    "bloom": (),
+    "t5": (),
+}
+_ACTIVATION_ELSE = ("hidden_act",)
+_NORM: dict[str, tuple[str, ...]] = {
+    **dict.fromkeys(("llama", "mistral", "qwen2", "qwen3", "gemma"), ("rms_norm_eps",)),
+    **dict.fromkeys(("bloom", "falcon", "gpt2", "gpt_neo", "gptj", "t5"), ("layer_norm_epsilon",)),
+    "bart": (),
+    "distilbert": (),
+    "olmo": (),
+    "opt": (),
+    "starcoder2": ("norm_epsilon",),
+}
+_NORM_ELSE = ("layer_norm_eps",)
+_BETWEEN = {
+    "sigmoid": "Sigmoid",
+    "tanh": "Tanh",
+    "elu": "ELU",
+    "silu": "SiLU",
+    "swish": "SiLU",
+    "leaky_relu": "LeakyReLU",
+    "mish": "Mish",
+}
 _ROTARY = frozenset({"llama", "mistral", "qwen2", "stablelm", "starcoder2", "olmo", "phi"})
 
 
@@ -64,8 +90,8 @@ def auto_class(family: str) -> str:
 def settings(family: str, sizes: Mapping[str, Any]) -> dict[str, Any]:
     """Return the settings of the configuration class, as the twin sets them, dropout rates apart.
 
-    `sizes` has `hidden`, `layers`, `heads`, `kv_heads`, `ff`, `vocab`, `positions` and `labels`; `tied` and `init_std`
-    may be missing.
+    `sizes` has `hidden`, `layers`, `heads`, `kv_heads`, `ff`, `vocab`, `positions` and `labels`; `tied`,
+    `init_std`, `activation` and `norm_eps` may be missing.
     """
     hidden, layers, heads, ff = (sizes[name] for name in ("hidden", "layers", "heads", "ff"))
     common = {
@@ -83,15 +109,31 @@ def settings(family: str, sizes: Mapping[str, Any]) -> dict[str, Any]:
     unused = {"intermediate_size"} if set(own) & _FEED_FORWARD else set()
     names = _NAMES.get(family, {})
     found = {names.get(name, name): value for name, value in common.items() if name not in unused} | own
-    if sizes.get("tied") is not None:
-        found["tie_word_embeddings"] = sizes["tied"]
-    if sizes.get("init_std") is not None:
-        found |= dict.fromkeys(_INIT.get(family, _INIT_ELSE), sizes["init_std"])
+    for name in ("tied", "init_std", "activation", "norm_eps"):
+        if sizes.get(name) is not None:
+            found |= dict.fromkeys(spelling(family, name), sizes[name])
     if family in ENCODERS:
         found["num_labels"] = sizes["labels"]
     elif family not in SEQ2SEQ:
         found["use_cache"] = False
     return found
+
+
+def spelling(family: str, name: str) -> tuple[str, ...]:
+    """Return the names under which a family keeps `tied`, `init_std`, `activation` or `norm_eps`."""
+    return {
+        "tied": ("tie_word_embeddings",),
+        "init_std": _INIT.get(family, _INIT_ELSE),
+        "activation": _ACTIVATION.get(family, _ACTIVATION_ELSE),
+        "norm_eps": _NORM.get(family, _NORM_ELSE),
+    }[name]
+
+
+def between(activation: str | None) -> str:
+    """Return the module between two layers of a dense network."""
+    if activation is not None and "gelu" in activation:
+        return "nn.GELU()"
+    return f"nn.{_BETWEEN.get(activation or '', 'ReLU')}()"
 
 
 def dropouts(family: str) -> tuple[str, ...]:

@@ -6,24 +6,32 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from rca.errors import ExperimentError
-from rca.experiments.repro.architecture import auto_class, down_has_bias, down_projection, dropouts, settings
+from rca.experiments.repro import architecture
 from rca.experiments.repro.render import LIMIT, WIDTH, Expression, entries, literal, rendered, rows
 from rca.experiments.twin.config import DENSE, SEQ2SEQ, TwinConfig, differences
 
 _FIXED = ("family", "width", "heads", "vocab", "labels", "seq", "steps")
 """Sizes that shape the data or the whole program: the same in all arms."""
-_SIZES = ("layers", "kv_heads", "ff", "tied", "init_std", "dropout")
+_SIZES = (
+    *("layers", "kv_heads", "ff", "tied", "init_std", "dropout", "activation", "residual", "norm_eps", "attention"),
+)
 _TRAINING = (
-    *("optimizer", "lr", "lr_factor", "beta1", "beta2", "eps", "momentum", "weight_decay", "warmup", "clip", "batch"),
-    *("accumulation", "precision", "scaler", "loss", "loss_dtype", "loss_reduction", "logit_offset"),
+    *("seed", "optimizer", "lr", "lr_factor", "beta1", "beta2", "eps", "momentum", "weight_decay", "warmup", "decay"),
+    *("decay_steps", "clip", "batch", "accumulation", "accumulation_mean", "zero_grad", "precision", "scaler"),
+    *("init_scale", "growth_interval", "loss_factor", "loss", "loss_dtype", "loss_reduction", "logit_offset"),
     *("activation_gain", "init_factor", "frozen", "label_offset", "bad_batch", "bad_step", "bad_every"),
-    "skip_bad_batches",
+    *("skip_bad_batches", "truncate", "padding", "masking", "samples"),
 )
 KNOWN = frozenset({*_FIXED, *_SIZES, *_TRAINING})
 """Fields of `TwinConfig` that a program can show; an arm that sets another one has no program."""
 
 _QUIET = frozenset({"beta1", "beta2", "eps", "momentum", "weight_decay"})
 """Written where they are used, unless the arms differ in them."""
+_ONLY_WITH = frozenset({
+    *("optimizer", "decay_steps", "scaler", "init_scale", "growth_interval", "loss_dtype", "bad_batch", "bad_step"),
+    *("bad_every", "truncate", "masking"),
+})  # fmt: skip
+"""Listed where the arms differ in them, or where another setting gives them a meaning."""
 
 
 class Arms:
@@ -73,9 +81,11 @@ def twin_program(
     control = arms.control
     dense, seq2seq = control.family in DENSE, control.family in SEQ2SEQ
     classes = control.objective == "classes"
-    used = {name for name in _TRAINING if arms.used(name)}
+    used = {name for name in (*_SIZES, *_TRAINING) if arms.used(name)}
     kinds = {kind for kind in arms.values("bad_batch") if kind != "none"}
-    model_settings, varied = _model(arms)
+    varied = {name for name in (*_SIZES, *_TRAINING) if arms.varies(name)}
+    model_settings = () if dense else (*_model(arms), *_optional(arms))
+    varied_model = bool(varied & set(_SIZES)) if dense else "attention" in varied or "s." in "".join(model_settings)
     data = "data_dense" if dense else "data_classes" if classes else "data_tokens"
     half = "precision" in used
     listed = _listed(arms, kinds)
@@ -96,13 +106,15 @@ def twin_program(
         "dense": dense,
         "seq2seq": seq2seq,
         "classes": classes,
-        "auto_class": auto_class(control.family),
-        "attention": "eager",
+        "auto_class": architecture.auto_class(control.family),
         "model_settings": model_settings,
-        "down_has_bias": down_has_bias(control.family),
-        "down_projection": down_projection(control.family),
+        "between": _between(arms),
+        "varied": varied,
+        "varied_model": varied_model,
+        "down_has_bias": architecture.down_has_bias(control.family),
+        "down_projection": architecture.down_projection(control.family),
         "changed_model": bool(used & {"init_factor", "activation_gain"}),
-        "build_needs_settings": varied or bool(used & {"init_factor", "activation_gain"}),
+        "build_needs_settings": varied_model or bool(used & {"init_factor", "activation_gain"}),
         "half": half,
         "special_loss": half or bool(used & {"loss", "loss_reduction", "logit_offset"}),
         "shifted": "label_offset" in used and not classes,
@@ -116,6 +128,9 @@ def twin_program(
         "hopeless": hopeless
         and any(not _has_scaler(config) for name, config in arms.configs.items() if name != "reference"),
         "scaled": _scaled(arms),
+        "scheduled": bool(used & {"warmup", "decay"}),
+        "masks": ("padding" in used and control.objective == "tokens") or "all" in arms.values("masking"),
+        "masks_all": "all" in arms.values("masking"),
         "clip": _clip(arms),
         "s": arms.code,
         "when": (lambda kind: "bad" if kinds == {kind} else f's.bad_batch == "{kind}" and bad'),
@@ -129,27 +144,56 @@ def _check(arms: Arms) -> None:
             raise ExperimentError(f"no script can show the setting `{name}` of the twin yet")
         if name in _FIXED and arms.varies(name):
             raise ExperimentError(f"no script can show arms that differ in `{name}`")
+    for config in arms.configs.values():
+        if config.skip_bad_batches and config.masking == "all":
+            raise ExperimentError("no script can show an arm that leaves out every batch")
 
 
-def _model(arms: Arms) -> tuple[tuple[str, ...], bool]:
-    """The settings of the configuration class, in lines, and whether they need those of the arm."""
+def _model(arms: Arms) -> tuple[str, ...]:
+    """The settings of the configuration class, in lines."""
     control = arms.control
-    if control.family in DENSE:
-        return (), False
-    sizes = {name: Expression(arms.code(name)) for name in _SIZES if getattr(control, name) is not None}
+    wanted = ("layers", "kv_heads", "ff", "tied", "init_std", "dropout", "activation", "norm_eps")
+    sizes = {name: Expression(arms.code(name)) for name in wanted if None not in arms.values(name)}
     fixed = {"hidden": control.width, "heads": control.heads, "vocab": control.vocab, "labels": control.labels}
-    found = settings(control.family, {**sizes, **fixed, "positions": 2 * control.seq})
-    found |= dict.fromkeys(dropouts(control.family), sizes["dropout"])
-    return rows(found, indent=16), any(arms.varies(name) for name in _SIZES)
+    found = architecture.settings(control.family, {**sizes, **fixed, "positions": 2 * control.seq})
+    found |= dict.fromkeys(architecture.dropouts(control.family), sizes["dropout"])
+    lines = rows(found, indent=16)
+    return (f"settings = {lines[0]}", *(f"settings |= {line}" for line in lines[1:]))
+
+
+def _optional(arms: Arms) -> tuple[str, ...]:
+    """Settings that one arm leaves to the model class, a line each."""
+    lines = []
+    for name in ("tied", "init_std", "activation", "norm_eps"):
+        names = (
+            architecture.spelling(arms.control.family, name) if arms.varies(name) and None in arms.values(name) else ()
+        )
+        if names:
+            update = literal(dict.fromkeys(names, Expression(f"s.{name}")))
+            lines.append(f"settings |= {update} if s.{name} is not None else {{}}")
+    return tuple(lines)
+
+
+def _between(arms: Arms) -> str:
+    """What is between two layers of a dense network: one module, or one for each value that an arm sets."""
+    if not arms.varies("activation"):
+        return architecture.between(arms.control.activation)
+    kinds = {name: Expression(architecture.between(name)) for name in arms.values("activation")}
+    return f"{literal(kinds)}[s.activation]"
 
 
 def _listed(arms: Arms, kinds: set[str]) -> list[str]:
     """Fields of the dictionary at the top: what the arms differ in and what makes the training what it is."""
     wanted = {"lr", "batch", *(name for name in (*_SIZES, *_TRAINING) if arms.varies(name))}
-    plain = {"optimizer", "bad_batch", "bad_step", "bad_every", "loss_dtype", "scaler", *_QUIET}
-    wanted |= {name for name in _TRAINING if name not in plain and arms.used(name)}
+    wanted |= {name for name in _TRAINING if name not in _ONLY_WITH | _QUIET and arms.used(name)}
     if "fp16" in arms.values("precision") and arms.used("scaler"):
         wanted.add("scaler")
+    if "fp16" in arms.values("precision"):
+        wanted |= {name for name in ("init_scale", "growth_interval") if arms.used(name)}
+    wanted |= {"decay_steps"} if arms.used("decay") and arms.used("decay_steps") else set()
+    wanted |= {"warmup"} if arms.used("decay") else set()
+    wanted |= {"masking"} if arms.used("padding") or "all" in arms.values("masking") else set()
+    wanted |= {"truncate"} if "long" in kinds and arms.used("truncate") else set()
     if arms.used("precision") and arms.used("loss_dtype"):
         wanted.add("loss_dtype")
     if kinds:
@@ -175,7 +219,7 @@ def _others(arms: Arms) -> list[str]:
 
 
 def _has_scaler(config: TwinConfig) -> bool:
-    return config.precision == "fp16" and config.scaler
+    return config.precision == "fp16" and config.scaler and config.frozen != "all"
 
 
 def _mapped(arms: Arms) -> bool:
@@ -208,11 +252,13 @@ def _optimizer(arms: Arms, name: str) -> str:
 def _scaled(arms: Arms) -> str:
     """The arguments that switch the loss scaler on in the right arms; nothing where none has one."""
     precisions, wishes = arms.values("precision"), arms.values("scaler")
-    if "fp16" not in precisions or wishes == (False,):
+    if not any(map(_has_scaler, arms.configs.values())):
         return ""
     conditions = [] if precisions == ("fp16",) else ['s.precision == "fp16"']
     conditions += ["s.scaler"] if len(wishes) > 1 else []
-    return f", enabled={' and '.join(conditions) or 'True'}"
+    conditions += ['s.frozen != "all"'] if "all" in arms.values("frozen") else []
+    more = "".join(f", {name}=s.{name}" for name in ("init_scale", "growth_interval") if arms.used(name))
+    return f"{more}, enabled={' and '.join(conditions) or 'True'}"
 
 
 def _bad(arms: Arms, kinds: set[str]) -> str:
@@ -228,5 +274,3 @@ def _clip(arms: Arms) -> str:
     if not arms.used("clip"):
         return "math.inf"
     return "s.clip or math.inf" if 0.0 in arms.values("clip") else "s.clip"
-
-
