@@ -200,6 +200,7 @@ def _investigate(
             device=options.device,
             choose=options.experiments,
             material=material,
+            untestable=knowledge.untestable,
         )
 
     try:

@@ -57,6 +57,8 @@ class Chooser:
     order: Order = "information"
     left: frozenset[str] = frozenset()
     """What the run left for checks to look at, in the words of `ExperimentRule.needs`."""
+    untestable: Mapping[str, str] = field(default_factory=dict)
+    """Domain or cause id -> why a tiny training cannot show it."""
     done: set[str] = field(default_factory=set)
 
     def candidates(self, belief: Belief) -> tuple[str, ...]:
@@ -100,7 +102,7 @@ class Chooser:
             return Choice(None, "The time for experiments is over.", ranked)
         chosen = self._best(belief, ranked)
         if chosen.rule is None:
-            return self._closing(chosen, fits)
+            return self._closing(chosen._replace(why=chosen.why + self._beyond(belief.leading)), fits)
         if fits(chosen.rule):
             return chosen
         for other in ranked:
@@ -178,6 +180,13 @@ class Chooser:
         if rule.symptoms:
             return bool(set(rule.symptoms) & set(self.profile.symptoms))
         return rule.kind != "twin" or bool(self.profile.symptoms)
+
+    def _beyond(self, cause: str) -> str:
+        """Why no experiment can confirm the leading cause, where that lies in its nature."""
+        why = self.untestable.get(cause) or self.untestable.get(cause.split(".", maxsplit=1)[0], "")
+        if not why or any(cause in rule.confirms for rule in self.rules.values()):
+            return ""
+        return f" {cause} is not testable here: {why[:1].lower()}{why[1:]}"
 
     def _nothing_left(self, belief: Belief) -> str:
         leading = belief.leading

@@ -45,16 +45,18 @@ def investigate(
     choose: str = "auto",
     order: Order = "information",
     material: Material | None = None,
+    untestable: Mapping[str, str] | None = None,
     clock: Callable[[], float] = time.monotonic,
 ) -> Investigation:
     """Test the leading hypotheses by experiment until one is settled, nothing informs any more, or time is over.
 
     `choose` is `auto`, `all` (every experiment that concerns a candidate) or experiment ids separated by commas.
     `budget_s` is for all experiments, `limit_s` for each one. Ctrl-C ends the experiment that runs and the
-    investigation; what was found before is returned. Raises UsageError for an unknown id.
+    investigation; what was found before is returned. `untestable` tells, for a domain or a cause id, why no tiny
+    training can show it. Raises UsageError for an unknown id.
     """
     material = material or Material()
-    chooser = Chooser(_wanted(rules, choose), profile, choose, order, left(material))
+    chooser = Chooser(_wanted(rules, choose), profile, choose, order, left(material), untestable or {})
     budget = Budget(budget_s, limit=limit_s, clock=clock)
     carry_out = partial(experimenter, profile=profile, device=device, material=material)
     return _Loop(Belief(hypotheses), chooser, budget, carry_out).run()

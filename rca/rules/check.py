@@ -110,6 +110,11 @@ def _experiments(knowledge: Knowledge) -> Iterator[Finding]:
             sentence = unknown(name, {**known, **knowledge.causes}, where="the cause")
             if sentence is not None:
                 yield found("error", file, loc, sentence)
+        for at, name in enumerate(rule.confirms if rule.kind == "twin" else ()):
+            why = knowledge.untestable.get(name) or knowledge.untestable.get(name.split(".")[0])
+            if why:
+                text = f"an experiment on the twin cannot confirm {name} (`untestable` in taxonomy.yaml): {why}"
+                yield found("error", file, ("confirms", at), text)
         if rule.kind == "twin" and len(rule.change) != 1:
             text = f"a treatment changes exactly one thing; `change` has {len(rule.change)} entries"
             yield found("error", file, ("change",), text)

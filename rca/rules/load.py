@@ -26,6 +26,8 @@ from rca.rules.schema import (
     ExperimentRule,
     Record,
     RecordFile,
+    Remedy,
+    RemedyFile,
     Signature,
     SignatureFile,
     Taxonomy,
@@ -33,6 +35,8 @@ from rca.rules.schema import (
 from rca.rules.yaml_files import Location, did_you_mean, line_of, read_yaml, validate
 
 ENTRY_POINT = "rca.knowledge"
+REMEDIES = "remedies.yaml"
+"""What can be done about memory; read by `remedies`, only where it is asked for."""
 CALIBRATION = "calibration.json"
 """Name under which a rules folder holds a fitted calibration."""
 _JOINED = ("evidence", "contradicts", "explains", "experiments", "falsepositives", "references", "field_guide")
@@ -49,6 +53,8 @@ class Knowledge:
     records: Mapping[str, Record] = field(default_factory=dict)
     """What a run should leave, in the order in which it is asked for."""
     taxonomy: Mapping[str, str] = field(default_factory=dict)
+    untestable: Mapping[str, str] = field(default_factory=dict)
+    """Domain or cause id -> why a tiny training cannot show it."""
     files: Mapping[str, Path] = field(default_factory=dict)
     """Id of a signature, cause or experiment -> the file that defines it."""
     extensions: Mapping[str, tuple[Path, ...]] = field(default_factory=dict)
@@ -91,6 +97,19 @@ def load(folders: Sequence[Path] = (), *, disabled: Iterable[str] = (), builtin:
         knowledge = _add_folder(knowledge, place, checked=place != home)
     together = replace(knowledge, experiments=with_outcomes(knowledge.experiments, knowledge.outcomes))
     return _without(together, disabled)
+
+
+def remedies(folders: Sequence[Path] = ()) -> tuple[Remedy, ...]:
+    """Return what can be done about a step that does not fit, cheapest first; a later folder replaces an id.
+
+    Raises KnowledgeError where a file is wrong.
+    """
+    found: dict[str, Remedy] = {}
+    for folder in (builtin_folder(), *folders):
+        file = folder / REMEDIES
+        if file.is_file():
+            found |= {remedy.id: remedy for remedy in validate(RemedyFile, read_yaml(file), file=file).remedies}
+    return tuple(sorted(found.values(), key=lambda remedy: remedy.price))
 
 
 def inline_id(pattern: str) -> str:
@@ -156,7 +175,7 @@ class _Draft:
         self.causes = dict(knowledge.causes)
         self.experiments = dict(knowledge.experiments)
         self.records = dict(knowledge.records)
-        self.taxonomy = dict(knowledge.taxonomy)
+        self.taxonomy, self.untestable = dict(knowledge.taxonomy), dict(knowledge.untestable)
         self.files = dict(knowledge.files)
         self.extensions = dict(knowledge.extensions)
         self.notes = list(knowledge.notes)
@@ -193,6 +212,7 @@ class _Draft:
             experiments=self.experiments,
             records=self.records,
             taxonomy=self.taxonomy,
+            untestable=self.untestable,
             files=self.files,
             extensions=self.extensions,
             notes=tuple(self.notes),
@@ -220,7 +240,9 @@ def _add_folder(knowledge: Knowledge, folder: Path, *, checked: bool) -> Knowled
             draft.outcomes.update(validate(LikelihoodFile, data, file=file).outcomes)
             draft.outcomes_file = file
         elif shape is Taxonomy:
-            draft.taxonomy.update(validate(Taxonomy, data, file=file).causes)
+            taxonomy = validate(Taxonomy, data, file=file)
+            draft.taxonomy.update(taxonomy.causes)
+            draft.untestable.update(taxonomy.untestable)
         else:
             cause = validate(Cause, _extension(data), file=file)
             if checked:
@@ -271,6 +293,8 @@ def _rule_files(folder: Path) -> Iterator[Path]:
         folders[:] = [name for name in folders if not name.endswith(".cases")]
         for name in names:
             file = Path(top, name)
+            if name == REMEDIES and Path(top) == folder:
+                continue
             if name.endswith(".yaml") and not name.endswith(".cases.yaml") and not file.is_symlink() and file.is_file():
                 yield file
 
@@ -292,7 +316,7 @@ def _shape(data: Any, file: Path) -> type[BaseModel]:
         return LikelihoodFile
     if set(data) <= {"records"}:
         return RecordFile
-    if set(data) <= {"causes"}:
+    if set(data) <= {"causes", "untestable"}:
         return Taxonomy
     return Cause
 

@@ -340,6 +340,9 @@ class Taxonomy(_Model):
     """Cause id -> one line of meaning, by domain."""
 
     causes: dict[str, str]
+    untestable: dict[str, str] = Field(default_factory=dict)
+    """Domain or cause id -> why a tiny training cannot show it, one sentence. An experiment of kind `twin` must not
+    confirm such a cause, and the log says so where one leads that no experiment can confirm."""
 
 
 class Record(_Model):
@@ -366,6 +369,38 @@ class RecordFile(_Model):
     """`records.yaml`: what to ask for, the most telling first."""
 
     records: tuple[Record, ...]
+
+
+class Remedy(_Model):
+    """A change that lets a step take less device memory, and what it costs the user."""
+
+    id: Annotated[str, Field(pattern=r"^[a-z0-9_]+$")]
+    title: str
+    """The change in a few words, as a row of the table; `{batch}` and other sizes in braces are filled in."""
+    tasks: tuple[Literal["train", "evaluate", "generate", "serve"], ...] = ("train",)
+    """In which steps it can be made."""
+    change: dict[str, str | int | float | bool]
+    """Setting of the step -> new value or a factor such as `x0.5`."""
+    when: dict[str, tuple[str | int | float | bool | None, ...]] = Field(default_factory=dict)
+    """Setting of the run -> values with which the change makes sense, `>1` and `<1` for more and less; always when left
+    out."""
+    repeat: Annotated[int, Field(ge=1, le=8)] = 1
+    """How often it may be made on top of itself: half the batch, a quarter, an eighth."""
+    price: Annotated[float, Field(gt=0, le=100)]
+    """How much it asks of the user, on the scale of the file's `scale`; every repetition adds one, and the prices of a
+    combination add up. The cheapest that fits is the one to name."""
+    costs: str
+    """The price in words."""
+    paste: str
+    """The line to paste, sizes in braces filled in."""
+
+
+class RemedyFile(_Model):
+    """`remedies.yaml`: what can be done about a step that does not fit, cheapest first."""
+
+    scale: dict[int, str]
+    """What a price means, in words."""
+    remedies: tuple[Remedy, ...]
 
 
 class Calibration(_Model):
