@@ -26,6 +26,7 @@ def experiment_text(
     lines = [
         paint(f"{experiment.id}: {one_line(experiment.title)}"[:width], "strong", on=colour),
         *_row("question", experiment.question, width),
+        *_row("tests", ", ".join(experiment.tests), width),
         *_row("prediction", experiment.prediction, width),
         *_row("change", experiment.change, width),
         *_arms(experiment),
@@ -52,7 +53,11 @@ def _row(name: str, text: str, width: int) -> list[str]:
     if not text.strip():
         return []
     return textwrap.wrap(
-        one_line(text, limit=4000), width, initial_indent=_label(name), subsequent_indent=" " * _INDENT, break_on_hyphens=False
+        one_line(text, limit=4000),
+        width,
+        initial_indent=_label(name),
+        subsequent_indent=" " * _INDENT,
+        break_on_hyphens=False,
     )
 
 
