@@ -17,8 +17,11 @@ _HEAD = 16_384
 
 
 def write_reports(diagnosis: Diagnosis, folder: Path, formats: Sequence[str], *, force: bool) -> list[Path]:
-    """Write the diagnosis in every format and return the files. Raises UsageError where one cannot be written."""
+    """Write the diagnosis in every format, and the scripts that repeat its experiments; return the files.
+
+    Raises UsageError where one cannot be written."""
     from rca.report.registry import FORMATS
+    from rca.report.scripts import scripts
 
     name = diagnosis.run.name.replace("/", "-") or "run"
     written = []
@@ -26,6 +29,9 @@ def write_reports(diagnosis: Diagnosis, folder: Path, formats: Sequence[str], *,
         file = folder / f"{name}{FORMATS[form].suffix}"
         write_text(file, FORMATS[form].render(diagnosis), force=force)
         written.append(file)
+    for place, text in scripts(diagnosis).items():
+        write_text(folder / place, text, force=force)
+        written.append(folder / place)
     return written
 
 

@@ -22,6 +22,7 @@ from rca.report import outline as plan
 from rca.report.charts import figures
 from rca.report.json_report import DATA_ID, embedded
 from rca.report.markdown import summary
+from rca.report.scripts import script_place
 from rca.report.trim import fit_to
 
 if TYPE_CHECKING:
@@ -171,6 +172,7 @@ def _environment() -> Environment:
         context=context_lines,
         strength=words.strength,
         prose=prose,
+        script_place=lambda experiment, diagnosis: script_place(diagnosis, experiment),
     )
     environment.tests.update(command=is_command, tabular=is_tabular)
     environment.globals.update(

@@ -10,11 +10,15 @@ from rca.baseline import Baseline
 from rca.diagnosis import Diagnosis, Evidence, Experiment
 from rca.report.measures import clean, clock, moment, number, numbers_list, one_line, percent, relative, seconds, size
 from rca.report.outline import Candidate, Outline, circumstances, odd_intro, outline, place, reading_summary
+from rca.report.scripts import script_place
 from rca.report.trim import nearest
 from rca.report.words import count, say, strength, what_to_collect
 
 LIMIT = 29_500
 """Characters; Jira's text field takes 32,767, GitHub's 65,536."""
+
+SPARE = 9
+"""Rank of what is left out without a word where there is no room: it lies beside the report as well."""
 
 _SPECIAL = re.compile(r"([\\`*_\[\]#|~$>])")
 _MENTION = re.compile(r"@(?=\w)")
@@ -51,7 +55,8 @@ class MarkdownReport:
                 return text if len(text) <= LIMIT else text[: LIMIT - 1] + "…"
             last = max(sections, key=lambda section: section.rank)
             sections.remove(last)
-            dropped.append(last.title.lower())
+            if last.rank < SPARE:
+                dropped.append(last.title.lower())
 
 
 def summary(diagnosis: Diagnosis) -> str:
@@ -92,13 +97,15 @@ def _sections(diagnosis: Diagnosis) -> Iterator[Section]:
         yield from _section(1, "section.change", _fixes(plan.lead))
         yield from _section(2, "section.why", _reasons(plan.lead))
         yield from _section(2, "section.odd", _odd(diagnosis))
-    yield from _section(3, "section.experiments", [line for e in plan.tried for line in _experiment(e)])
+    tried = [line for e in plan.tried for line in (*_experiment(e), *_script_at(diagnosis, e))]
+    yield from _section(3, "section.experiments", tried)
     heading = "section.nearest" if diagnosis.verdict.status == "unknown" else "section.candidates"
     yield from _folded(4, heading, _candidates(plan.others))
     yield from _folded(5, "section.baseline", _baseline(diagnosis.baseline))
     yield from _folded(6, "section.timeline", _timeline(diagnosis))
     yield from _folded(7, "section.settings", _settings(diagnosis))
     yield from _folded(5, "section.inputs", _inputs(diagnosis))
+    yield from _script(plan)
 
 
 def _section(rank: int, key: str, lines: Sequence[str]) -> Iterator[Section]:
@@ -223,6 +230,22 @@ def _experiment(experiment: Experiment) -> list[str]:
     if experiment.repro:
         lines.append(f"  - {say('experiment.repeat')} {code(experiment.repro, limit=300)}")
     return lines
+
+
+def _script_at(diagnosis: Diagnosis, experiment: Experiment) -> list[str]:
+    if not experiment.script:
+        return []
+    return [f"  - {say('experiment.script_at')} {code(script_place(diagnosis, experiment))}"]
+
+
+def _script(plan: Outline) -> Iterator[Section]:
+    """The script of the first experiment that has one; the others lie beside the report."""
+    shown = next((experiment for experiment in plan.tried if experiment.script), None)
+    if shown is not None:
+        lines = shown.script.splitlines()
+        title = f"{escaped(shown.title)}: {say('experiment.script', lines=count(len(lines), 'line'))}"
+        text = fenced(shown.script, "python", lines=len(lines), width=200)
+        yield Section(SPARE, title, f"<details>\n<summary>{title}</summary>\n\n{text}\n\n</details>")
 
 
 def _candidates(others: Sequence[Candidate]) -> list[str]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 import textwrap
 from collections.abc import Iterator
 
@@ -10,6 +11,7 @@ from rca.diagnosis import Diagnosis, Evidence, Fix
 from rca.report.colour import paint
 from rca.report.measures import clean, one_line, percent, seconds
 from rca.report.outline import Candidate, Outline, circumstances, outline, place, reading_summary
+from rca.report.scripts import script_place
 from rca.report.words import count, say, what_to_collect
 
 LEVELS = {"confirmed": "error", "suspected": "error", "unknown": "unknown", "none": "ok"}
@@ -37,7 +39,7 @@ class TextReport:
             *self._window(diagnosis, plan),
             *self._reasons(plan),
             *self._unlike(diagnosis.baseline),
-            *self._experiments(plan),
+            *self._experiments(diagnosis, plan),
             *self._odd(diagnosis),
             *self._fixes(plan),
             *self._closing(diagnosis, plan),
@@ -108,11 +110,13 @@ class TextReport:
         for note in baseline.notes:
             yield from self._note(label, note)
 
-    def _experiments(self, plan: Outline) -> Iterator[str]:
+    def _experiments(self, diagnosis: Diagnosis, plan: Outline) -> Iterator[str]:
         for experiment in plan.tried:
             verdict = say("experiment." + experiment.verdict)
             told = f"{experiment.title}: {verdict}. {experiment.reason} ({seconds(experiment.seconds)})"
             yield from self._note(say("text.tested"), told)
+            if experiment.script:
+                yield from self._note(say("text.script"), f"python {shlex.quote(script_place(diagnosis, experiment))}")
 
     def _fixes(self, plan: Outline) -> Iterator[str]:
         for fix in plan.lead.hypothesis.fixes[:2] if plan.lead else ():

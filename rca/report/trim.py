@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 
 from rca.baseline import Baseline
-from rca.diagnosis import Diagnosis, Evidence, Hypothesis, TimelineEntry
+from rca.diagnosis import Diagnosis, Evidence, Experiment, Hypothesis, TimelineEntry
 from rca.leads import Unexplained
 from rca.report.chart_specs.curves import downsample
 from rca.report.words import say
@@ -48,14 +48,14 @@ def fit_to(diagnosis: Diagnosis, page: Callable[[Diagnosis], str], *, goal: int 
 def _shorter(diagnosis: Diagnosis, measure: Measure) -> Diagnosis:
     """A shorter version with a notice of what is missing."""
     items, chars = measure.items, measure.characters
-    what = [say("trim.contexts"), say("trim.timeline"), say("trim.points")]
+    what = [say("trim.contexts"), say("trim.timeline"), say("trim.points"), say("trim.scripts")]
     what += [say("trim.settings", count=items), say("trim.sources", count=items), say("trim.texts")]
     return diagnosis.model_copy(
         update={
             "hypotheses": tuple(
                 _hypothesis(h, lead=n == 0, chars=chars) for n, h in enumerate(diagnosis.hypotheses[:20])
             ),
-            "experiments": diagnosis.experiments[:20],
+            "experiments": tuple(_experiment(item, most=8 * chars) for item in diagnosis.experiments[:20]),
             "log": diagnosis.log[:50],
             "timeline": tuple(
                 entry.model_copy(update={"text": entry.text[:chars]})
@@ -83,6 +83,11 @@ def _shorter(diagnosis: Diagnosis, measure: Measure) -> Diagnosis:
     )
 
 
+def _experiment(experiment: Experiment, *, most: int) -> Experiment:
+    """Without its script where that is long: half a program is none."""
+    return experiment if len(experiment.script) <= most else experiment.model_copy(update={"script": ""})
+
+
 def _baseline(baseline: Baseline, measure: Measure) -> Baseline:
     return baseline.model_copy(
         update={
@@ -101,7 +106,7 @@ def _bare(value: Any) -> Any:
     if isinstance(value, str):
         return value if len(value) <= LAST_TEXT else value[: LAST_TEXT - 1] + "…"
     if isinstance(value, dict):
-        return {key: _bare(item) for key, item in list(value.items())[: 4 * LAST]}
+        return {key: "" if key == "script" else _bare(item) for key, item in list(value.items())[: 4 * LAST]}
     if isinstance(value, (list, tuple)):
         return tuple(_bare(item) for item in value[:LAST])
     return value

@@ -11,6 +11,7 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import rca
 from rca.errors import ExperimentError
 
 if TYPE_CHECKING:
@@ -37,8 +38,9 @@ def rendered(template: str, context: Mapping[str, Any], *, title: str, parts: Se
 
     Raises ExperimentError when even so it would be longer than a reader likes.
     """
+    needs = f"Written by rca {rca.__version__} for {versions()}."
     for told in range(len(parts), -1, -1):
-        head = {"title": safe(title), "story": story(parts[:told]), "needs": f"Written with {versions()}."}
+        head = {"title": safe(title), "story": story(parts[:told]), "needs": needs}
         text: str = _environment().get_template(template).render({**context, **head})
         text = _BLANKS.sub("\n\n\n", text).strip("\n") + "\n"
         if text.count("\n") <= MAX_LINES and len(text.encode()) <= MAX_BYTES:
