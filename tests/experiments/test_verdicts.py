@@ -1,0 +1,165 @@
+"""What verdicts may say: each is explained and has its reasons, and none says what a tiny training cannot show."""
+
+from __future__ import annotations
+
+import math
+import re
+import textwrap
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, get_args
+
+import pytest
+
+from rca.agent import investigate
+from rca.diagnosis import ExperimentVerdict, Hypothesis
+from rca.experiments.interface import RunProfile
+from rca.experiments.twin.config import TwinConfig
+from rca.experiments.twin.experiment import TwinExperiment
+from rca.experiments.workbench import Answer, Task, Workbench
+from rca.report.words import ENGLISH
+from rca.rules.check import check
+from rca.rules.load import load
+from tests.experiments.conftest import PretendBench
+
+KNOWLEDGE = load()
+VERDICTS = get_args(ExperimentVerdict)
+HIGH_RATE = RunProfile(family="llama", hidden_size=64, learning_rate=0.1, symptoms=("diverged", "plateau"))
+Loss = Callable[[TwinConfig, int], "float | list[float]"]
+
+
+def losses(control: list[float], treatment: list[float], reference: float = 1.4) -> Loss:
+    """Loss of each arm by seed; a tenth of the rate is the treatment."""
+
+    def loss(config: TwinConfig, seed: int) -> float:
+        if math.isclose(config.lr, 0.1):
+            return control[seed % len(control)]
+        return treatment[seed % len(treatment)] if math.isclose(config.lr, 0.01) else reference
+
+    return loss
+
+
+@pytest.mark.parametrize(
+    ("verdict", "loss", "said"),
+    [
+        ("confirmed", losses([5.0], [1.5]), "of what was lost"),
+        ("mitigates", losses([5.0], [3.6]), "It helps but does not take the failure away."),
+        ("refuted", losses([5.0, 5.1, 5.2], [5.1, 5.0, 5.2]), "of what was lost"),
+        ("inconclusive", losses([4.0, 2.7, 4.6], [2.2, 3.2, 3.6]), "That decides nothing: it lies above 0.075 with"),
+        ("not_reproduced", losses([1.5], [1.45]), "with the run's own settings shows"),
+        ("invalid", losses([5.0, 5.0, 5.0, 1.4, 1.4, 1.4], [1.4]), "the control differs from itself as much"),
+        ("invalid", losses([5.0], [1.5], reference=5.4), "The reference arm did not learn"),
+    ],
+)
+def test_every_verdict_has_its_reason(verdict: str, loss: Loss, said: str, soon: float) -> None:
+    rule = KNOWLEDGE.experiments["lr_tenth"].model_copy(update={"ladder": 1})
+    bench: Any = PretendBench(loss)
+    found = TwinExperiment(rule, HIGH_RATE, bench, soon).carry_out()
+    assert (found.verdict, said in found.reason) == (verdict, True), found.reason
+    assert found.reason.endswith(".")
+    if found.effect is not None:
+        assert found.effect.low < found.effect.value < found.effect.high
+        if verdict != "not_reproduced":
+            said_interval = re.search(r"95 % interval ([-+][\d.]+) to ([-+][\d.]+)", found.reason)
+            assert said_interval is not None
+            assert float(said_interval[1]) == pytest.approx(found.effect.low, abs=0.006)
+            assert float(said_interval[2]) == pytest.approx(found.effect.high, abs=0.006)
+
+
+class BrokenBench(Workbench):
+    """Answers every task with the same error."""
+
+    def __init__(self, error: str) -> None:
+        super().__init__()
+        self.error = error
+
+    def run(self, tasks: Any, *, deadline: float) -> list[Answer]:
+        return [Answer(error=self.error) for _ in tasks]
+
+
+@pytest.mark.parametrize(
+    ("verdict", "error"),
+    [
+        ("error", "the job was ended by SIGKILL, from outside or because the system had no memory left"),
+        ("error", "the child process did not start, it ended: ModuleNotFoundError: No module named 'torch'"),
+        ("not_testable", "the time for experiments was over"),
+    ],
+)
+def test_an_arm_that_does_not_finish_has_its_reason(verdict: str, error: str, soon: float) -> None:
+    found = TwinExperiment(KNOWLEDGE.experiments["lr_tenth"], HIGH_RATE, BrokenBench(error), soon).carry_out()
+    assert found.verdict == verdict
+    assert error[1:] in found.reason
+    assert found.reason[0].isupper()
+
+
+def test_a_treatment_is_one_change_over_the_same_seeds(soon: float) -> None:
+    bench: Any = PretendBench(losses([5.0], [1.5]))
+    found = TwinExperiment(KNOWLEDGE.experiments["lr_tenth"], HIGH_RATE, bench, soon).carry_out()
+    assert found.control is not None
+    assert found.treatment is not None
+    assert found.control.seeds == found.treatment.seeds == (0, 1, 2)
+    assert set(found.treatment.settings) == {"lr"}
+
+
+def test_every_verdict_is_explained_and_has_a_word_in_the_report(root: Path) -> None:
+    text = (root / "knowledge" / "README.md").read_text(encoding="utf-8")
+    for verdict in VERDICTS:
+        assert f"\n| `{verdict}` | " in text
+        assert ENGLISH[f"experiment.{verdict}"]
+
+
+# What a tiny training cannot show
+
+
+def test_no_training_confirms_what_it_cannot_show() -> None:
+    assert {"hardware", "scheduler", "environment", "distributed"} <= set(KNOWLEDGE.untestable)
+    for rule in KNOWLEDGE.experiments.values():
+        if rule.kind == "twin":
+            untestable = {cause for cause in rule.confirms if {cause, cause.split(".")[0]} & set(KNOWLEDGE.untestable)}
+            assert not untestable, rule.id
+        if rule.kind == "loop":
+            assert not {cause.split(".")[0] for cause in rule.confirms} & {"hardware", "scheduler", "environment"}
+
+
+def test_what_is_untestable_exists_and_says_why() -> None:
+    domains = {cause.split(".")[0] for cause in KNOWLEDGE.taxonomy}
+    for name, why in KNOWLEDGE.untestable.items():
+        assert name in domains | set(KNOWLEDGE.taxonomy)
+        assert why.endswith(".")
+
+
+def test_a_rule_of_a_team_that_would_confirm_it_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "magic.yaml").write_text(
+        textwrap.dedent("""
+        id: magic
+        title: Magic
+        question: Is it the device?
+        change: {lr: x0.1}
+        confirms: [hardware.gpu_fault]
+        says: If it recovers, the device is broken.
+        predicts: {other: {confirmed: 0.1, refuted: 0.8, inconclusive: 0.1}}
+        cost: 1
+        """)
+    )
+    said = [str(item) for item in check(load([tmp_path]), facts={}, common_name=lambda name: name, to_beat=-9)]
+    assert any("an experiment on the twin cannot confirm hardware.gpu_fault" in text for text in said)
+
+
+def test_the_log_says_that_a_leading_cause_is_not_testable() -> None:
+    def never(*_args: Any, **_options: Any) -> Any:
+        raise AssertionError("nothing to carry out")
+
+    result = investigate(
+        (Hypothesis(cause="hardware.gpu_fault", title="A fault of the device", probability=0.97),),
+        KNOWLEDGE.experiments,
+        RunProfile(),
+        never,
+        untestable=KNOWLEDGE.untestable,
+    )
+    assert "hardware.gpu_fault is not testable here: the device that failed is not here" in result.rounds[-1].why
+    assert [item.status for item in result.hypotheses] == ["suspected"]
+
+
+def test_a_task_is_the_same_only_with_the_same_content() -> None:
+    assert Task("train", {"a": 1, "b": 2}).key == Task("train", {"b": 2, "a": 1}).key
+    assert Task("train", {"a": 1}).key != Task("probe", {"a": 1}).key
