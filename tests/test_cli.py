@@ -164,10 +164,10 @@ def test_a_team_rule_is_written_checked_and_used(tmp_path) -> None:
     assert done.stdout.startswith("acme.lease_expired")
 
 
-def test_lab_lists_at_least_ten_faults() -> None:
+def test_lab_lists_at_least_forty_faults() -> None:
     rows = json.loads(rca("lab", "list", "--json").stdout)
-    assert len(rows) >= 10
-    assert {"fault", "cause", "title"} == set(rows[0])
+    assert len(rows) >= 40
+    assert {"fault", "cause", "title", "severities", "unseen"} == set(rows[0])
 
 
 def test_a_healthy_run_is_given_by_option_and_by_the_configuration_file(tmp_path) -> None:

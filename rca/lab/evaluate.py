@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping
 from pathlib import Path
 
 from rca.errors import NothingReadable
@@ -41,15 +40,16 @@ def analysed(made: Variant, folder: Path, budget_s: float) -> list[Row]:
     except NothingReadable as error:
         return [{**row, "error": str(error)}]
     diagnosis = analysis.diagnosis
+    ranked = [item.cause.id for item in analysis.ranking.candidates]
     rules_say, _ = answer(analysis.ranking, knowledge.calibration)
     return [
         {
             **row,
             "seconds": round(time.perf_counter() - started, 2),
             "before": rules_say,
-            "first_before": _first([item.cause.id for item in analysis.ranking.candidates], rules_say),
+            "first_before": _first(ranked, rules_say),
             "after": diagnosis.verdict.cause,
-            "first_after": _first([item.cause for item in diagnosis.hypotheses], diagnosis.verdict.cause),
+            "first_after": _first([item.cause for item in diagnosis.hypotheses] or ranked, diagnosis.verdict.cause),
             "probability": round(diagnosis.verdict.probability, 4),
             "confirmed": [item.cause for item in diagnosis.hypotheses if item.status == "confirmed"],
             "refuted": [item.cause for item in diagnosis.hypotheses if item.status == "refuted"],
@@ -63,11 +63,5 @@ def analysed(made: Variant, folder: Path, budget_s: float) -> list[Row]:
 
 
 def _first(ranked: list[str], verdict: str) -> str:
-    """Return the first cause, also where the verdict leaves it open; `none` where the run is judged healthy."""
-    return verdict if verdict != "unknown" or not ranked else next((name for name in ranked if name != "none"), verdict)
-
-
-def is_right(row: Mapping[str, object], key: str) -> bool:
-    """Whether the cause under `key` is the true one, or one that counts as true."""
-    accepted = row["accepted"]
-    return isinstance(accepted, list) and row.get(key) in accepted
+    """Return the first answer, also where the verdict leaves it open; `none` where the run is judged healthy."""
+    return ranked[0] if verdict == "unknown" and ranked else verdict

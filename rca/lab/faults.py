@@ -40,6 +40,8 @@ class Fault(BaseModel):
     """Name -> further arguments; the first is the usual one. Outcomes of experiments are counted on these."""
     unseen: Annotated[dict[str, Arguments], Field(min_length=1)]
     """Other severities and sizes, on which nothing is counted: they are for the evaluation."""
+    architectures: tuple[str, ...] = ARCHITECTURES
+    """Of a transformer: the classes that can have the fault."""
     processes: int = 1
     """More than one starts the job with torchrun."""
     sample: bool = False
@@ -85,9 +87,9 @@ def variant(fault: str, *, severity: str = "", architecture: str = "", seed: int
     chosen = severity or next(iter(found.severities))
     if chosen not in known:
         raise UsageError(f"{fault} has no severity {chosen!r}; it has {', '.join(known)}")
-    kind = architecture or ARCHITECTURES[0]
-    if kind not in ARCHITECTURES:
-        raise UsageError(f"there is no architecture {kind!r}; there are {', '.join(ARCHITECTURES)}")
+    kind = architecture or found.architectures[0]
+    if kind not in found.architectures:
+        raise UsageError(f"{fault} has no architecture {kind!r}; it has {', '.join(found.architectures)}")
     if architecture and not found.has_architectures:
         raise UsageError(f"the job of {fault} has no transformer, so it takes no --architecture")
     return Variant(found, chosen, kind, seed)

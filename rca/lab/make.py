@@ -19,7 +19,7 @@ from importlib.metadata import distributions
 from pathlib import Path
 
 from rca.errors import UsageError
-from rca.lab.faults import ARCHITECTURES, Fault, Variant
+from rca.lab.faults import Fault, Variant
 from rca.lab.warm import ENVIRONMENT, WarmPython
 
 TIME_LIMIT_S = 300
@@ -51,7 +51,7 @@ def make(made: Variant, out: Path, *, warm: WarmPython | None = None) -> None:
     command = f"rca lab make {fault.name}"
     for option, value, usual in (
         ("severity", made.severity, next(iter(fault.severities))),
-        ("architecture", made.architecture, ARCHITECTURES[0]),
+        ("architecture", made.architecture, fault.architectures[0]),
         ("seed", made.seed, 0),
     ):
         command += f" --{option} {shlex.quote(str(value))}" if value != usual else ""

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from rca.errors import UsageError
-from rca.lab.faults import FAULTS, Variant, fault_named
+from rca.lab.faults import FAULTS, Fault, Variant, fault_named
 from rca.lab.make import make
 from rca.lab.warm import WarmPython
 
@@ -35,8 +35,14 @@ def variants(
         for seed in seeds
         for fault in faults
         for severity in (fault.unseen if unseen else fault.severities)
-        for architecture in (architectures if fault.has_architectures else architectures[:1])
+        for architecture in _architectures(fault, architectures)
     )
+
+
+def _architectures(fault: Fault, wanted: Sequence[str]) -> tuple[str, ...]:
+    if not fault.has_architectures:
+        return tuple(wanted[:1])
+    return tuple(name for name in wanted if name in fault.architectures) or fault.architectures[:1]
 
 
 def run_of(made: Variant, folder: Path) -> Path:

@@ -10,7 +10,6 @@ from pydantic import BaseModel, ConfigDict
 from rca.agent import replay
 from rca.diagnosis import Hypothesis
 from rca.experiments.interface import RunProfile
-from rca.lab.evaluate import is_right
 from rca.lab.measure import Row
 from rca.rules.schema import ExperimentRule
 
@@ -148,6 +147,12 @@ def compare_orders(rows: Iterable[Row], rules: Mapping[str, ExperimentRule]) -> 
             seconds[order] += sum(item.seconds for item in end.experiments)
             counts[order] += len(end.experiments)
     return Orders(runs=runs, seconds={order: round(value, 1) for order, value in seconds.items()}, experiments=counts)
+
+
+def is_right(row: Mapping[str, object], key: str) -> bool:
+    """Whether the cause under `key` is the true one, or one that counts as true."""
+    accepted = row["accepted"]
+    return isinstance(accepted, list) and row.get(key) in accepted
 
 
 def _fault_rows(rows: Sequence[Row]) -> Iterable[FaultRow]:

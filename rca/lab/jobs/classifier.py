@@ -123,9 +123,9 @@ def train(arguments: argparse.Namespace) -> None:
             if step % arguments.logging_steps == 0 or step == 1:
                 writer.add_scalar("train/loss", loss.item(), step)
                 writer.add_scalar("train/grad_norm", norm.item(), step)
-                log.info("epoch %d step %d | loss %.4f | grad_norm %.4g | lr %.2e | data_time %.4f | step_time %.4f",
-                         epoch, step, loss.item(), norm.item(), arguments.learning_rate, waited,
-                         now - ended)  # fmt: skip
+                times = f" | data_time {waited:.4f} | step_time {now - ended:.4f}" if arguments.log_times else ""
+                log.info("epoch %d step %d | loss %.4f | grad_norm %.4g | lr %.2e%s", epoch, step, loss.item(),
+                         norm.item(), arguments.learning_rate, times)  # fmt: skip
             ended = now
             if profiler is not None:
                 profiler.step()
@@ -149,7 +149,8 @@ SHOWN = {"learning_rate": 1e-3, "weight_decay": 0.0, "batch_size": 32, "epochs":
 CHANGED = {"optimizer": "adamw", "momentum": 0.9, "activation": "relu", "save_steps": 0}
 """Options that are written down where they differ from what is usual."""
 HIDDEN = {"seconds_per_sample": 0.0, "label_offset": 0, "shuffled_labels": False, "ragged": False, "leak": False,
-          "raw_validation": False, "handwritten_loss": False, "sharpness": 1.0, "seconds_per_save": 0.0}  # fmt: skip
+          "raw_validation": False, "handwritten_loss": False, "sharpness": 1.0, "seconds_per_save": 0.0,
+          "log_times": False}  # fmt: skip
 
 
 def parse() -> argparse.Namespace:

@@ -73,7 +73,7 @@ def train(arguments: argparse.Namespace) -> None:
     torch.manual_seed(arguments.seed)
     log.info("rank %d of %d on local rank %s", rank, world, os.environ["LOCAL_RANK"])
     model = DistributedDataParallel(Network(auxiliary=arguments.how == "unused"))
-    optimizer = torch.optim.SGD(model.parameters(), lr=0.05)
+    optimizer = torch.optim.SGD(model.parameters(), lr=arguments.learning_rate)
     generator = torch.Generator().manual_seed(arguments.seed + rank)
     steps = arguments.max_steps
     if arguments.how == "uneven" and rank == arguments.crash_rank:
@@ -94,8 +94,8 @@ def train(arguments: argparse.Namespace) -> None:
         optimizer.step()
         if step % 5 == 0:
             times = f" | forward {worked:.4f} s | allreduce_wait {waited:.4f} s" if arguments.log_times else ""
-            log.info("rank %d step %d/%d | loss %.4f | lr %.3g%s", rank, step, arguments.max_steps, loss.item(), 0.05,
-                     times)  # fmt: skip
+            log.info("rank %d step %d/%d | loss %.4f | lr %.3g%s", rank, step, arguments.max_steps, loss.item(),
+                     arguments.learning_rate, times)  # fmt: skip
     if arguments.how == "uneven" and rank == arguments.crash_rank:
         log.info("rank %d: no more batches after step %d", rank, steps)
         dist.barrier()
@@ -113,6 +113,7 @@ def main() -> None:
     parser.add_argument("--crash-rank", type=int, default=-1)
     parser.add_argument("--crash-step", type=int, default=23)
     parser.add_argument("--timeout", type=int, default=20)
+    parser.add_argument("--learning-rate", type=float, default=0.05)
     parser.add_argument("--delay", type=float, default=0.1)
     parser.add_argument("--log-times", action="store_true")
     parser.add_argument("--seed", type=int, default=0)

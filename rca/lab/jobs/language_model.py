@@ -110,11 +110,14 @@ def rate_at(step: int, arguments: argparse.Namespace) -> float:
     return rate
 
 
-def evaluate(model: torch.nn.Module, batches: DataLoader) -> float:
+def evaluate(model: torch.nn.Module, batches: DataLoader, shift: int) -> float:
     """Return the mean loss over held-out text."""
     model.eval()
+    losses = []
     with torch.no_grad():
-        losses = [cross_entropy(model(input_ids=batch).logits, batch, handwritten=False).item() for batch in batches]
+        for batch in batches:
+            logits = model(input_ids=batch).logits
+            losses.append(cross_entropy(logits, batch, handwritten=False, shift=shift).item())
     model.train()
     return float(np.mean(losses))
 
@@ -222,7 +225,7 @@ def train(arguments: argparse.Namespace) -> None:
             history.append({**row, "step": step})
             log_step(step, row, scaler.get_scale() if half else None, milliseconds, arguments)
         if arguments.eval_steps and step % arguments.eval_steps == 0:
-            value = evaluate(model, held_out)
+            value = evaluate(model, held_out, arguments.label_shift)
             writer.add_scalar("eval/loss", value, step)
             log.info("step %d/%d | eval_loss %.4f", step, arguments.max_steps, value)
     writer.close()
