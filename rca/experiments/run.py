@@ -16,6 +16,7 @@ from rca.experiments.devices import choose_device
 from rca.experiments.interface import NOTHING, Experimenter, Material, RunProfile
 from rca.experiments.loops.experiment import LoopExperiment
 from rca.experiments.memory.experiment import MemoryExperiment
+from rca.experiments.repro.script import with_script
 from rca.experiments.twin.experiment import TwinExperiment
 from rca.experiments.twin.stand_in import with_supplied
 from rca.experiments.workbench import Workbench
@@ -53,9 +54,10 @@ def experimenter(
     until = time.monotonic() + seconds
     supplied = material.twin is not None or material.data is not None
     if rule.id == BISECTION.id:
-        return Bisection(profile, material.baseline, bench, until).carry_out()
+        found = Bisection(profile, material.baseline, bench, until).carry_out()
+        return with_script(found, rule, profile, material=material)
     if rule.kind == "twin" and supplied:
-        return with_supplied(rule, profile, bench, until, material)
+        return with_script(with_supplied(rule, profile, bench, until, material), rule, profile, material=material)
     if rule.kind == "twin":
         found = TwinExperiment(rule, profile, bench, until).carry_out()
     elif rule.kind == "loop":
@@ -64,7 +66,8 @@ def experimenter(
         found = MemoryExperiment(rule, profile, bench, until).carry_out()
     else:
         found = ProbeExperiment(rule, profile, bench, until, material).carry_out()
-    return found.model_copy(update={"repro": repro(rule, profile, chosen)})
+    found = found.model_copy(update={"repro": repro(rule, profile, chosen)})
+    return with_script(found, rule, profile, material=material)
 
 
 def close() -> None:
