@@ -50,6 +50,16 @@ class _Shape(NamedTuple):
     level: str | None
 
 
+class PrefixForm(NamedTuple):
+    """What stands around the time in front of a message, where nothing but the time differs from line to line."""
+
+    head: str
+    kind: str
+    """Kind of the token that holds the time; empty where there is no prefix."""
+    tail: str
+    rank: int | None
+
+
 class PrefixParser:
     """Takes the prefixes of one source apart.
 
@@ -66,6 +76,37 @@ class PrefixParser:
     def parse(self, text: str, line: int) -> Prefix:
         """Return the message of one line without colours, and what stood in front of it."""
         return self._like_the_last(text, line) or self._parse(text, line)
+
+    def form(self, text: str, prefix: Prefix) -> PrefixForm | None:
+        """Return the form of the prefix of a line that was just parsed, if the next lines may have the same.
+
+        None where the message itself could be taken for a part of the prefix or for a rank.
+        """
+        message = prefix.message
+        if not message.lstrip(" \t")[:1].isalpha() or "ank" in message[:_INNER] or "ANK" in message[:_INNER]:
+            return None
+        if message == text:
+            return PrefixForm("", "", "", prefix.rank) if text[:1].isalpha() else None
+        shape = self._shape
+        if shape is None or prefix.time is None or not text.startswith(shape.head):
+            return None
+        found = token_pattern(shape.kind).match(text, len(shape.head))
+        tail = shape.tail[: len(shape.tail) - shape.indent]
+        if found is None or text[found.end() :] != tail + message:
+            return None
+        return PrefixForm(shape.head, shape.kind, tail, shape.rank)
+
+    def times(self, form: PrefixForm, printed: Sequence[str], lines: Sequence[int]) -> list[int | None] | None:
+        """Return the times of lines of one form, or None where one of them is no time."""
+        pattern, stamp_of = token_pattern(form.kind), STAMPS[form.kind]
+        times: list[int | None] = []
+        for text, line in zip(printed, lines, strict=True):
+            found = pattern.match(text + form.tail)
+            if found is None or found.end() != len(text):
+                return None
+            stamp = stamp_of(found)
+            times.append(None if stamp is None else self._clock.resolve(stamp, line))
+        return times
 
     def _like_the_last(self, text: str, line: int) -> Prefix | None:
         """Read a line whose prefix differs from the one before in nothing but the time."""

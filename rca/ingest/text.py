@@ -5,6 +5,8 @@ from __future__ import annotations
 import codecs
 from collections.abc import Sequence
 
+import numpy as np
+
 from rca.ingest.captures import typed
 from rca.ingest.content import open_content
 from rca.ingest.document import BlockParser, Prefix
@@ -15,8 +17,12 @@ from rca.ingest.repeats import BoundedEvents, Repeats
 from rca.ingest.scanner import Hit, Tally, line_around
 from rca.ingest.text_document import Chunk, TextDocument
 from rca.ingest.training_metrics import MetricReader, Segment
+from rca.ingest.training_metrics.alike import AlikeLines, Lines
 
 _WIDE = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
+_IN_A_ROW = 16
+"""Alike lines in a row after which the next ones are read together; fewer of them are not worth it."""
+_MOST_HELD = 4096
 _BINARY_SHARE = 0.3
 """Share of bytes that no text has, above which a file is not text; logs with a few broken bytes stay far below."""
 
@@ -73,6 +79,13 @@ class _Reading:
         self._block_end = 0
         self._first_time: int | None = None
         self._last_time: int | None = None
+        self._alike: AlikeLines | None = None
+        """What the lines that are held back look like."""
+        self._seen: AlikeLines | None = None
+        self._in_a_row = 0
+        self._harmless: frozenset[int] = frozenset()
+        """Patterns that matched on such lines without anything coming of it."""
+        self._held: list[tuple[Hit, int]] = []
 
     def read(self, chunk: Chunk) -> None:
         """Look at every line of the chunk on which a pattern may match."""
@@ -82,7 +95,14 @@ class _Reading:
         for hit in self._engine.scanner.hits(text, self._tallies):
             line += text.count(b"\n", counted, hit.start)
             counted = hit.start
-            self._line(chunk, hit, line)
+            if self._alike is not None and self._is_alike(hit) and self._open(line):
+                self._held.append((hit, line))
+                if len(self._held) >= _MOST_HELD:
+                    self._read_held(chunk)
+            else:
+                self._read_held(chunk)
+                self._line(chunk, hit, line)
+        self._read_held(chunk)
         for index, tally in self._tallies.items():
             if tally.count:
                 # The last of the lines that were only counted stands for them.
@@ -112,6 +132,65 @@ class _Reading:
             taken = measured and self._metrics.read(segment)
             if asked and not taken:
                 self._block(asked, line, late=True)
+            self._follow(hit, text, prefix, taken=taken and self._open(line))
+
+    def _is_alike(self, hit: Hit) -> bool:
+        return hit.patterns <= self._harmless and not self._engine.metrics.isdisjoint(hit.patterns)
+
+    def _follow(self, hit: Hit, text: str, prefix: Prefix, *, taken: bool) -> None:
+        """Count lines in a row of which nothing but alike metrics came; after a few, hold the next ones back."""
+        form = None
+        if taken and min(hit.patterns) >= self._engine.count:
+            form = self._document.form(text, prefix)
+        alike = None if form is None else self._metrics.like_the_last(form)
+        if alike is None:
+            self._alike, self._in_a_row = None, 0
+            return
+        last = self._seen
+        if last is None or last.template is not alike.template or last.form != alike.form:
+            self._seen, self._in_a_row, self._harmless = alike, 0, frozenset()
+        self._in_a_row += 1
+        self._harmless |= hit.patterns
+        self._alike = self._seen if self._in_a_row >= _IN_A_ROW else None
+
+    def _read_held(self, chunk: Chunk) -> None:
+        """Read the lines that were held back, together where they fit and one by one where not."""
+        held, self._held = self._held, []
+        alike = self._alike
+        limit = self._limits.line_bytes
+        read = None
+        if alike is not None and len(held) >= _IN_A_ROW and all(hit.end - hit.start <= limit for hit, _ in held):
+            read = alike.read([chunk.text[hit.start : hit.end] for hit, _ in held])
+        if alike is None or read is None:
+            for hit, line in held:
+                self._line(chunk, hit, line)
+            return
+        fits, lines = read
+        done = 0
+        start = 0
+        for stop in (*np.flatnonzero(~fits).tolist(), len(held)):
+            if stop > start:
+                self._read_together(chunk, alike, held[start:stop], lines.part(done, done + stop - start))
+                done += stop - start
+            if stop < len(held):
+                self._line(chunk, *held[stop])
+            start = stop + 1
+
+    def _read_together(self, chunk: Chunk, alike: AlikeLines, held: Sequence[tuple[Hit, int]], lines: Lines) -> None:
+        document = self._document
+        numbers = [line for _, line in held]
+        times = document.times(alike.form, lines.times, numbers)
+        if times is None:
+            for hit, line in held:
+                self._line(chunk, hit, line)
+            return
+        known = [time for time in times if time is not None]
+        if known:
+            first, last = min(known), max(known)
+            self._first_time = first if self._first_time is None else min(first, self._first_time)
+            self._last_time = last if self._last_time is None else max(last, self._last_time)
+        places = [(line, chunk.offset + hit.start if chunk.same else document.offset(line)) for hit, line in held]
+        self._metrics.read_alike(lines, places=places, times=times, rank=alike.form.rank)
 
     def _open(self, line: int) -> bool:
         """Whether no block has read the line yet."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import bisect
 import re
 from collections import OrderedDict
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -13,7 +13,7 @@ import numpy as np
 from rca.ingest.content import Buffer
 from rca.ingest.document import Prefix
 from rca.ingest.interface import Limits, Source
-from rca.ingest.prefixes import ANSI, PrefixParser, label_of
+from rca.ingest.prefixes import ANSI, PrefixForm, PrefixParser, label_of
 from rca.ingest.timestamps import Clock, first_full_date
 
 _ANSI_BYTES = re.compile(ANSI.pattern.encode())
@@ -112,6 +112,25 @@ class TextDocument:
                 self._prefixes.popitem(last=False)
         return kept
 
+    def form(self, text: str, prefix: Prefix) -> PrefixForm | None:
+        """Return the form of the prefix of a line that was just parsed, if the next lines may have the same."""
+        return self._parser.form(text, prefix)
+
+    def times(self, form: PrefixForm, printed: Sequence[str] | None, lines: Sequence[int]) -> list[int | None] | None:
+        """Return the times of lines of one form in order, or None where one of them is no time."""
+        if printed is not None:
+            times = self._parser.times(form, printed, lines)
+            if times and times[-1] is not None:
+                self.note_time(lines[-1], times[-1])
+            return times
+        found: list[int | None] = []
+        before = -1
+        for line in lines:
+            found.append(found[-1] if line == before + 1 else self.time(line))
+            before = line
+        self._last_time = (before, found[-1])
+        return found
+
     def parse(self, text: str, line: int) -> Prefix:
         """Take the prefix of a text that stands at `line` apart."""
         return self._parser.parse(text, line)
@@ -134,6 +153,12 @@ class TextDocument:
         elif not lines or lines[-1] < line:
             lines.append(line)
             steps.append(step)
+
+    def note_steps(self, lines: Sequence[int], steps: Sequence[int | None]) -> None:
+        """Remember the steps of many lines, given in order."""
+        for line, step in zip(lines, steps, strict=True):
+            if step is not None:
+                self.note_step(line, step)
 
     def phase(self, line: int) -> str | None:
         """Return the phase of the job that was last told at or before the line."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from array import array
+from collections.abc import Sequence
 from typing import Protocol
 
 import numpy as np
@@ -71,6 +72,34 @@ class MetricColumns:
         self._values.append(value)
         self._places.append(len(self._lines) - 1)
         self._steps.append(_NONE if step is None or abs(step) >= -_NONE else step)
+
+    def extend(
+        self,
+        kinds: Sequence[Kind],
+        values: npt.NDArray[np.float64],
+        *,
+        lines: Sequence[int],
+        offsets: Sequence[int],
+        times: Sequence[int | None],
+        steps: Sequence[int | None],
+    ) -> None:
+        """Add the points of many lines: `values` has a row a line and a column a kind."""
+        room = max(0, (_MOST - len(self._codes)) // max(len(kinds), 1))
+        self.dropped += (len(lines) - min(room, len(lines))) * len(kinds)
+        count = min(room, len(lines))
+        if not count:
+            return
+        codes = [self._kinds.setdefault(kind, len(self._kinds)) for kind in kinds]
+        self._names.update(kind[0] for kind in kinds)
+        first = len(self._lines)
+        self._lines.extend(lines[:count])
+        self._offsets.extend(offsets[:count])
+        self._times.extend(_NONE if time is None else time for time in times[:count])
+        self._codes.extend(codes * count)
+        self._values.frombytes(np.ascontiguousarray(values[:count]).tobytes())
+        self._places.frombytes(np.repeat(np.arange(first, first + count, dtype=np.int32), len(kinds)).tobytes())
+        kept = [_NONE if step is None or abs(step) >= -_NONE else step for step in steps[:count]]
+        self._steps.frombytes(np.repeat(np.array(kept, dtype=np.int64), len(kinds)).tobytes())
 
     def has(self, name: str) -> bool:
         """Whether a metric of that name was added."""

@@ -18,6 +18,11 @@ class EpochTitles:
         self._epochs: int | None = None
         self._length: int | None = None
 
+    @property
+    def seen(self) -> bool:
+        """Whether there was a title."""
+        return self._epoch is not None
+
     def note(self, message: str) -> bool:
         """Keep the epoch when the line is a title."""
         found = _TITLE.fullmatch(message[:80])

@@ -15,7 +15,7 @@ _LEARNT = 64
 class LineTemplate:
     """One line with its numbers left open."""
 
-    __slots__ = ("_counters", "_evaluation", "_pattern", "_readings", "_strong")
+    __slots__ = ("_counters", "_evaluation", "_pattern", "_readings", "_strong", "parts")
 
     def __init__(self, message: str, place: Position, found: list[Slot]) -> None:
         self._evaluation = place.evaluation
@@ -39,6 +39,8 @@ class LineTemplate:
             end = stop
         parts.append(_literal(message[end:]))
         self._pattern = re.compile("".join(parts))
+        self.parts: tuple[str | Reading, ...] = tuple(role for _, _, role in items)
+        """The numbers in their order: the name of a counter, or how a metric is read."""
 
     def read(self, message: str) -> tuple[Position, list[Pair]] | None:
         """Return the counters and metrics of a line of this shape, or None."""
@@ -55,6 +57,15 @@ class LineTemplate:
                 return None
             values.append(pair)
         return place, values
+
+    def place(self) -> Position:
+        """Return what is known of the counters before their numbers are read."""
+        return Position(evaluation=self._evaluation, strong=self._strong)
+
+    @property
+    def pattern(self) -> str:
+        """The line with its numbers as groups, in the order of `parts`."""
+        return self._pattern.pattern
 
 
 class LineTemplates:
@@ -73,6 +84,11 @@ class LineTemplates:
                     self._known.insert(0, self._known.pop(index))
                 return found
         return None
+
+    @property
+    def latest(self) -> LineTemplate | None:
+        """The shape of the line that was read last."""
+        return self._known[0] if self._known else None
 
     def learn(self, message: str, place: Position, found: list[Slot]) -> None:
         """Keep the shape of a line; a source whose lines never repeat stops costing anything."""

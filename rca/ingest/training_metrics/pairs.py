@@ -6,6 +6,9 @@ import re
 from functools import lru_cache
 from typing import NamedTuple
 
+import numpy as np
+import numpy.typing as npt
+
 from rca.ingest.metric_words import worded_metric
 from rca.ingest.names import METRIC_NAMES, canonical_metric
 
@@ -153,6 +156,15 @@ class Reading(NamedTuple):
         elif self.scale != 1.0:
             value *= self.scale
         return Pair(self.name, value, self.unit, self.known)
+
+    def column(self, raw: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
+        """Return what `pair` gives for many numbers at once."""
+        if self.how == "inverse":
+            with np.errstate(divide="ignore"):
+                return np.where(raw == 0, np.inf, 1 / raw)
+        if self.how == "memory":
+            return np.where(raw >= 1e7, raw / 2**30, np.where(raw >= 300, raw / 1024, raw))
+        return raw * self.scale if self.scale != 1.0 else raw
 
 
 class Slot(NamedTuple):

@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from itertools import pairwise
 from typing import NamedTuple
 
 from rca.events import EventBuilder
+from rca.ingest.prefixes import PrefixForm
 from rca.ingest.text_document import TextDocument
+from rca.ingest.training_metrics.alike import AlikeLines, Lines
 from rca.ingest.training_metrics.bars import Bar, bar
-from rca.ingest.training_metrics.columns import MetricColumns
+from rca.ingest.training_metrics.columns import Kind, MetricColumns
 from rca.ingest.training_metrics.counters import Position, position
 from rca.ingest.training_metrics.dicts import is_summary, logged_steps, metric_dict
 from rca.ingest.training_metrics.epoch_titles import EpochTitles
-from rca.ingest.training_metrics.line_template import LineTemplates
+from rca.ingest.training_metrics.line_template import LineTemplate, LineTemplates
 from rca.ingest.training_metrics.memory_lines import TRIGGERS as MEMORY
 from rca.ingest.training_metrics.memory_lines import memory_lines
 from rca.ingest.training_metrics.pairs import Pair, entry, pairs, rate, slots
@@ -89,6 +92,7 @@ class MetricReader:
         self._epochs: Segment | None = None
         self._direct_step_time = False
         self._templates = LineTemplates()
+        self._last: LineTemplate | None = None
         self._barren: set[str] = set()
         self._titles = EpochTitles()
         self._left = TimeLeft()
@@ -97,6 +101,7 @@ class MetricReader:
         """Take the metrics of one line; False when it holds none."""
         message = segment.message
         like = self._templates.read(message)
+        self._last = None if like is None or "eta" in message or "ETA" in message else self._templates.latest
         if like is not None:
             return self._line(segment, *like)
         if "%" in message and "|" in message:
@@ -124,6 +129,45 @@ class MetricReader:
             self._pairs(segment, timed, self._counter.last_step, phase="train")
             return True
         return self._first_of_its_shape(segment)
+
+    def like_the_last(self, form: PrefixForm) -> AlikeLines | None:
+        """Return what lines alike to the one that was just read look like, if they can be read together."""
+        template = self._templates.latest
+        if template is None or self._titles.seen or template is not self._last:
+            return None
+        counters = [part for part in template.parts if isinstance(part, str)]
+        if len(counters) == len(template.parts) or not {"step", "batch"} & set(counters):
+            return None
+        return AlikeLines(template, form) if len(set(counters)) == len(counters) else None
+
+    def read_alike(
+        self, lines: Lines, *, places: Sequence[tuple[int, int]], times: Sequence[int | None], rank: int | None
+    ) -> None:
+        """Take the metrics of many alike lines; `places` are their line numbers and offsets."""
+        numbers = [line for line, _ in places]
+        steps = self._counter.steps(lines.place, lines.counters)
+        phase = "eval" if lines.place.evaluation else "train"
+        self._document.note_phase(numbers[0], phase)
+        if phase == "train":
+            self._document.note_steps(numbers, steps)
+        kinds: list[Kind] = []
+        kept: list[int] = []
+        names: set[str] = set()
+        for column, reading in enumerate(lines.readings):
+            name = _EVAL_NAMES.get(reading.name, reading.name) if phase == "eval" else reading.name
+            if name not in names:
+                names.add(name)
+                kept.append(column)
+                kinds.append((name, reading.unit, "eval" if name.startswith("eval_") else phase, rank))
+        self._direct_step_time |= "step_time" in names
+        self.columns.extend(
+            kinds,
+            lines.values[:, kept],
+            lines=numbers,
+            offsets=[offset for _, offset in places],
+            times=times,
+            steps=steps,
+        )
 
     def finish(self, out: EventBuilder) -> None:
         """Settle the steps that become known only at the end and hand everything over."""

@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
 
 from rca.ingest.training_metrics.counters import Position
 
@@ -49,6 +53,23 @@ class StepCounter:
             return place.epoch
         return self.last_step
 
+    def steps(self, place: Position, counters: Mapping[str, npt.NDArray[np.int64]]) -> list[int | None]:
+        """Return the global steps of alike lines; `place` is what they have in common."""
+        if (
+            counters.keys() <= {"step", "total"}
+            and "step" in counters
+            and not place.evaluation
+            and len(counters["step"])
+        ):
+            self.steps_seen = True
+            if "total" in counters:
+                self.total = int(counters["total"][-1]) or self.total
+            counted: list[int | None] = (counters["step"] + self.offset).tolist()
+            self.last_step = counted[-1]
+            return counted
+        rows = zip(*(numbers.tolist() for numbers in counters.values()), strict=True)
+        return [self.step(_placed(place, zip(counters, row, strict=True))) for row in rows]
+
     def in_epoch(self, epoch: int, batch: int, length: int) -> int:
         """Return the global step of a batch; epochs count from 0 or from 1, as the first one showed."""
         base = 0 if self.first_epoch == 0 else 1
@@ -84,3 +105,11 @@ class StepCounter:
         if epoch is not None:
             self.last_epoch = epoch
         return step
+
+
+def _placed(common: Position, counters: Iterable[tuple[str, int]]) -> Position:
+    place = Position(evaluation=common.evaluation, strong=common.strong)
+    place.own = True
+    for role, number in counters:
+        setattr(place, role, number)
+    return place
