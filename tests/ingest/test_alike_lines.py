@@ -64,7 +64,7 @@ def test_a_long_run_of_lines(line: Any, tmp_path: Path, monkeypatch: pytest.Monk
     assert len([row for row in together if row["kind"] == "'metric'"]) >= 600
 
 
-@pytest.mark.parametrize("seed", range(6))
+@pytest.mark.parametrize("seed", range(4))
 @pytest.mark.parametrize("line", LINES)
 def test_lines_with_others_in_between(line: Any, seed: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     others = [
