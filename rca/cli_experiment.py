@@ -25,7 +25,7 @@ INTERRUPTED = 130
 _OPTIONS = (
     click.option("--budget", default="60s", show_default=True, metavar="TIME",
                  help="Time for all experiments: 30s, 5m."),
-    click.option("--limit", metavar="TIME", help="Time for one experiment; without it, as long as it may need."),
+    click.option("--limit", metavar="TIME", help="Time for one experiment; without it, all that is left."),
     click.option("--device", type=click.Choice(["auto", "cpu", "cuda", "mps"]), default="auto", show_default=True,
                  help="Where experiments compute; auto takes a GPU that nobody uses."),
     click.option("--data", type=click.Path(exists=True, path_type=Path), metavar="PATH",

@@ -51,7 +51,7 @@ class Options:
     budget_s: float = 60.0
     """Seconds that experiments may take altogether."""
     limit_s: float | None = None
-    """Seconds that one experiment may take; None follows from what it is expected to take."""
+    """Seconds that one experiment may take; None: all that is left."""
     device: str = "auto"
     data: Path | None = None
     """Samples of the run, a file or a folder, which experiments use in place of synthetic ones."""

@@ -1,4 +1,4 @@
-"""Time for experiments: what is left, what an experiment is expected to take on this machine, what one may take."""
+"""Time for experiments: what is left, and what an experiment is expected to take on this machine."""
 
 from __future__ import annotations
 
@@ -11,9 +11,6 @@ START_S = 6.0
 """Import of torch and transformers in the child, once: 5 s of computing on a slow core, and its start."""
 USUAL_S = 10.0
 """Seconds of computing with which the usual speed counts against what was seen."""
-PATIENCE, PATIENCE_S = 5.0, 20.0
-"""An experiment may take this many times its expected time and this much more, unless a limit is given: on a loaded
-machine the same arms took four times as long."""
 ENDING_S, ENDING_SHARE = 1.0, 0.05
 """Kept back for the end of the child and the judgement, and the largest share of the budget that this may be."""
 
@@ -58,10 +55,10 @@ class Budget:
         """Whether an experiment will probably end in time; the first one always gets its chance."""
         return not self.over and (not self._ran or self.expected(rule) <= self.left)
 
-    def allowed(self, rule: ExperimentRule) -> float:
-        """Seconds that an experiment gets."""
-        limit = PATIENCE * self.expected(rule) + PATIENCE_S if self._limit is None else self._limit
-        return max(0.0, min(self.left, limit))
+    def allowed(self) -> float:
+        """Seconds that an experiment gets: all that is left, unless there is a limit for each. A job that hangs has a
+        limit of its own, so that a slow machine does not change the outcome while there is time."""
+        return max(0.0, self.left if self._limit is None else min(self.left, self._limit))
 
     def saw(self, rule: ExperimentRule, seconds: float) -> None:
         """Learn from what an experiment took."""

@@ -94,7 +94,7 @@ class _Loop:
     def _round(self, rule: ExperimentRule, choice: Choice) -> None:
         before, leaders = self.budget.spent, self.belief.leaders
         expected = self._expected(rule)
-        experiment = self.carry_out(rule, seconds=self.budget.allowed(rule))
+        experiment = self.carry_out(rule, seconds=self.budget.allowed())
         seconds = self.budget.spent - before
         self.budget.saw(rule, seconds)
         self.chooser.done.add(rule.id)
