@@ -76,6 +76,10 @@ def _run_and_leave(request: dict[str, Any], writer: int) -> NoReturn:
     try:
         _confine(request)
         answer: dict[str, Any] = {"ok": True, "result": perform(request["task"], request["payload"])}
+        if request.get("device", "cpu") != "cpu":
+            from rca.experiments.devices import peak
+
+            answer["device_bytes"] = peak(request["device"])
         code = 0
     except MemoryError:
         answer = {"ok": False, "error": f"the job ran out of memory ({_memory(request)})"}

@@ -73,6 +73,13 @@ def confine(device: str) -> None:
         torch.mps.set_per_process_memory_fraction(MOST_SHARE)
 
 
+def peak(device: str) -> int:
+    """Return the most bytes that this process held on the device; 0 where torch does not count them."""
+    import torch
+
+    return torch.cuda.max_memory_reserved() if device == "cuda" else 0
+
+
 def share(free: float, total: float) -> float:
     """Return the share of a device's memory that a job may take (bytes in, 0 to 1 out)."""
     return min(MOST_SHARE, SHARE_OF_FREE * free / total)

@@ -49,6 +49,8 @@ class Answer:
 
     result: Any = None
     error: str = ""
+    device_bytes: int = 0
+    """Most memory that it held on a GPU."""
 
 
 @dataclass
@@ -96,7 +98,7 @@ class Workbench:
             for document in documents:
                 key = open_.pop(document["id"], "")
                 if key:
-                    answer = Answer(document.get("result"), document.get("error", ""))
+                    answer = Answer(document.get("result"), document.get("error", ""), document.get("device_bytes", 0))
                     answers[key] = answer
                     if not answer.error:
                         self.known[key] = answer
