@@ -8,9 +8,10 @@ from __future__ import annotations
 import io
 import json
 import math
+import re
 import zipfile
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, BinaryIO
 
@@ -37,6 +38,10 @@ _CURVES = frozenset(
     {"loss", "step", "epoch", "lr", "learning_rate", "grad_norm", "train_loss", "eval_loss", "global_step"}
 )
 """Columns of records about a training."""
+_PART = re.compile(
+    r"(?:^|[._-])(?:head|tail|part|excerpt|first|last|copy|sample|snippet|preview|small|subset)(?=$|[._\-\d])", re.I
+)
+"""Names of files that hold some of the samples only."""
 
 
 @dataclass(frozen=True)
@@ -115,7 +120,8 @@ def _table(root: Path, file: LeftFile, *, named: bool) -> Iterator[Samples]:
     names = {str(name).lower() for name in made.columns}
     if not named and (names & _CURVES or (names and not names & _KNOWN)):
         return
-    yield made
+    part = not named and _PART.search(file.path.rpartition("/")[2]) is not None
+    yield replace(made, whole=False) if part else made
 
 
 def _json_lines(stream: BinaryIO, file: LeftFile) -> Samples:
@@ -123,9 +129,10 @@ def _json_lines(stream: BinaryIO, file: LeftFile) -> Samples:
     numbers: list[int] = []
     broken: list[tuple[int, str]] = []
     read = 0
-    row = -1
+    row, end = -1, True
     while line := stream.readline(MAX_LINE):
         read += len(line)
+        end = line.endswith(b"\n")
         if read > MAX_BYTES or len(records) >= MAX_ROWS:
             break
         if not line.strip():
@@ -142,13 +149,25 @@ def _json_lines(stream: BinaryIO, file: LeftFile) -> Samples:
         else:
             broken.append((row, "no object"))
     whole = read >= file.size
-    if not whole and broken and broken[-1][0] == row:
-        broken.pop()  # the line at which reading stopped
+    if broken and broken[-1][0] == row and not (whole and end):
+        # The line at which reading, writing or copying stopped is no sample.
+        broken.pop()
+        whole = False
     return Samples(shown(file.path), _columns(records), len(records), whole, tuple(broken), numbers)
 
 
 def _json(stream: BinaryIO, file: LeftFile) -> Samples:
-    document = json.loads(stream.read(MAX_BYTES))
+    data = stream.read(MAX_BYTES)
+    try:
+        document = json.loads(data)
+    except json.JSONDecodeError as error:
+        if error.pos >= len(error.doc.rstrip()) or error.msg.startswith("Unterminated string"):
+            raise _Unusable("it ends before its JSON does") from error
+        stream.seek(0)
+        lines = _json_lines(stream, file)
+        if not lines.rows:
+            raise
+        return lines
     if isinstance(document, dict):
         lists = {key: item for key, item in document.items() if isinstance(item, list)}
         inner = next((item for key, item in lists.items() if key in {"data", "samples", "examples", "rows"}), None)

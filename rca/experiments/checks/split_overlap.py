@@ -51,27 +51,44 @@ def judge(asked: Asked) -> Outcome:
         ("the same words", str(found["plain"])),
         ("most of the same phrases", f"{near} of {found['compared_near']:,} compared"),
         ("repetitions within the training", f"{repeats:.1%}"),
+        *((f"held-out samples whose {name} the training has", f"{shared:,} of {held:,}")
+          for name, _being, shared, held in found["groups"][:4]),
         *((one, f"is {other}") for one, other in found["pairs"][:4]),
         *((one, f"is {score:.0%} {other}") for one, other, score in found["near_pairs"][:4]),
     )  # fmt: skip
     scope = (
         "samples of both splits by their content"
         f"{'' if found['compared_near'] else '; near duplicates only where samples are text'}"
-        "; groups (one patient or scene on both sides) do not show in content"
+        "; groups (one patient or scene on both sides) show only where a column names them"
     )
     said = f"{hits:,} of {total:,} held-out samples ({hits / total:.1%}) are in the training"
     if low >= SHARED and hits / total <= CHANCE * repeats:
         said += f", but the training repeats itself as often ({repeats:.1%}): such samples may be common by nature"
         return Outcome("inconclusive", f"{said}.", scope, details)
+    if low < SHARED:
+        grouped = _grouped(found["groups"], scope, details)
+        if grouped is not None:
+            return grouped
     if low >= SHARED:
         kinds = f"{same:,} word for word" + (f", {near:,} nearly so" if near else "")
         return Outcome("confirmed", f"{said}, {kinds}.", scope, details)
     if hits:
         return Outcome("inconclusive", f"{said}; too few to explain a score.", scope, details)
-    if not found["whole"] or total < FEW:
-        why = "not every file was read" if not found["whole"] else f"{total} samples are few"
+    if not found["whole"] or total < FEW or found["places_only"]:
+        why = "not every sample was left and read" if not found["whole"] else f"{total} samples are few"
+        why = "only their names were left" if found["places_only"] else why
         return Outcome("inconclusive", f"{said}, but {why}.", scope, details)
     return Outcome("refuted", f"None of {total:,} held-out samples is in the training.", scope, details)
+
+
+def _grouped(groups: list[Any], scope: str, details: tuple[tuple[str, str], ...]) -> Outcome | None:
+    """Judge by columns that name a group: a being on both sides leaks, a place or device may."""
+    for name, being, shared, held in sorted(groups, key=lambda item: (not item[1], -item[2])):
+        if wilson(shared, held)[0] >= SHARED:
+            said = f"{shared:,} of {held:,} held-out samples have a {name} that the training has as well"
+            words = f"{said}; no sample itself stands on both sides."
+            return Outcome("confirmed" if being else "inconclusive", words, scope, details)
+    return None
 
 
 def wilson(hits: int, total: int) -> tuple[float, float]:

@@ -236,7 +236,7 @@ def _models(root: Path, left: Sequence[LeftFile]) -> Iterator[dict[str, Any]]:
         if not shards[folder]:
             continue
         tensors = []
-        broken = ""
+        broken = _lacking(root, left, folder)
         for shard in shards[folder]:
             with opened(root, shard.path) as stream:
                 header = read_header(stream, shard.size)
@@ -263,6 +263,17 @@ def _models(root: Path, left: Sequence[LeftFile]) -> Iterator[dict[str, Any]]:
         except UnknownModel as error:
             found["unknown"] = str(error)[:300]
         yield found
+
+
+def _lacking(root: Path, left: Sequence[LeftFile], folder: str) -> str:
+    """Return which file of the model is not in its folder, by the index, as words; empty when none lacks."""
+    present = {file.path for file in left}
+    for file in left:
+        if folder_of(file.path) == folder and file.path.lower().endswith(".index.json"):
+            found = _index(root, file, present, {})
+            if found is not None and found["missing_count"]:
+                return f"{found['missing'][0]} is missing, so what it holds cannot be compared"
+    return ""
 
 
 def _without_prefix(

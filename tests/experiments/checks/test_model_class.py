@@ -81,6 +81,13 @@ def test_other_shapes_are_named(tmp_path: Path, judged: Judge, stored: dict[str,
     assert "stored 32x48, model 32x64" in found.reason
 
 
+def test_a_missing_shard_is_another_question(tmp_path: Path, judged: Judge, stored: dict[str, Any]) -> None:
+    mapped = {**dict.fromkeys(stored, "model.safetensors"), "other": "model-00002-of-00002.safetensors"}
+    (tmp_path / "model.safetensors.index.json").write_text(json.dumps({"weight_map": mapped}))
+    with pytest.raises(ExperimentError, match=r"model-00002-of-00002\.safetensors is missing"):
+        judged("weights_keys")
+
+
 @pytest.mark.parametrize(
     ("change", "words"),
     [

@@ -95,10 +95,28 @@ def test_truncated_files_are_damaged(tmp_path: Path) -> None:
     for name in ("train.parquet", "batch.npz", "data.npy"):
         content = (tmp_path / name).read_bytes()
         (tmp_path / name).write_bytes(content[: len(content) - 40])
-    (tmp_path / "val.json").write_text('{"data": [')
+    (tmp_path / "val.json").write_text('{"data": [1 2]}')
     found = read_samples(tmp_path, named=False)
     assert not found.tables
     assert {name for name, _why in found.damaged} == {"train.parquet", "batch.npz", "data.npy", "val.json"}
+
+
+def test_text_that_ends_early_was_cut_when_written_or_copied(tmp_path: Path) -> None:
+    (tmp_path / "val.json").write_text('{"data": [{"text": "a"}, {"te')
+    (tmp_path / "train.jsonl").write_text('{"text": "a"}\n{"text": "b')
+    found = read_samples(tmp_path, named=False)
+    assert found.unread == [("val.json", "it ends before its JSON does")]
+    assert not found.damaged
+    assert not found.tables[0].broken
+    assert not found.tables[0].whole
+
+
+def test_json_lines_under_another_name_and_parts_of_files(tmp_path: Path) -> None:
+    write_lines(tmp_path / "train_head.json", [{"text": "a"}, {"text": "b"}])
+    table = read_samples(tmp_path, named=False).tables[0]
+    assert table.rows == 2
+    assert not table.whole
+    assert read_samples(tmp_path, named=True).tables[0].whole
 
 
 def test_too_many_rows_are_cut_and_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -95,6 +95,33 @@ def test_one_table_with_a_split_column(tmp_path: Path, judged: Judge) -> None:
     assert "10 of 30 held-out samples" in found.reason
 
 
+@pytest.mark.parametrize(
+    ("column", "verdict"), [("patient_id", "confirmed"), ("source", "inconclusive"), ("row", "refuted")]
+)
+def test_groups_on_both_sides(tmp_path: Path, judged: Judge, column: str, verdict: str) -> None:
+    draw = np.random.default_rng(0)
+    for side, first in (("train", 0), ("val", 5)):
+        records = [
+            {"path": f"{side}/{place}.png", "md5": f"{draw.integers(2**60):032x}", column: f"g{first + place % 10}"}
+            for place in range(60)
+        ]
+        write_lines(tmp_path / f"{side}.jsonl", [{**record, "label": 1} for record in records])
+    found = judged("split_overlap")
+    assert found.verdict == verdict
+    if column != "row":
+        assert f"30 of 60 held-out samples have a {column}" in found.reason
+
+
+def test_names_alone_never_refute(tmp_path: Path, judged: Judge) -> None:
+    for side in ("train", "val"):
+        write_lines(
+            tmp_path / f"{side}.jsonl", [{"image_path": f"{side}/folder/{place:06d}.png"} for place in range(50)]
+        )
+    found = judged("split_overlap", data=tmp_path)
+    assert found.verdict == "inconclusive"
+    assert "only their names" in found.reason
+
+
 def test_images_are_compared_by_their_bytes(tmp_path: Path, judged: Judge) -> None:
     for side, numbers in (("train", range(40)), ("val", range(35, 60))):
         (tmp_path / "images" / side).mkdir(parents=True)
