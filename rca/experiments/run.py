@@ -87,6 +87,11 @@ atexit.register(close)
 
 
 def repro(rule: ExperimentRule, profile: RunProfile, device: str) -> str:
-    """Return the command that repeats an experiment of the installed knowledge."""
+    """Return the command that repeats an experiment of the installed knowledge.
+
+    One that reads files of the run cannot be repeated from the report alone.
+    """
+    if rule.needs:
+        return f"rca experiment {rule.id} RUN_DIR"
     request = {"experiment": rule.id, "device": device, "profile": profile.model_dump(mode="json", exclude_none=True)}
     return f"python -m rca.experiments.repeat {shlex.quote(json.dumps(request, sort_keys=True))}"
