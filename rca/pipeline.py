@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime as dt
+import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
@@ -183,6 +184,7 @@ def _investigate(
 ) -> Investigation:
     from rca.agent import Investigation, investigate
 
+    started = time.monotonic()
     untouched = Investigation(hypotheses=tuple(found), experiments=(), rounds=())
     if options.experiments == "none":
         return untouched
@@ -195,7 +197,7 @@ def _investigate(
             experiments_of(knowledge, material, options.experiments),
             profile_of(seen),
             telling(tell),
-            budget_s=options.budget_s,
+            budget_s=options.budget_s - (time.monotonic() - started),
             limit_s=options.limit_s,
             device=options.device,
             choose=options.experiments,

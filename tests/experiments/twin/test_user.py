@@ -135,3 +135,17 @@ def test_errors_in_the_users_program_are_told_with_their_line(tmp_path: Path, to
 def test_a_wrong_name_is_a_usage_error(named: str) -> None:
     with pytest.raises(UsageError, match=r"--twin"):
         program(named)
+
+
+def test_the_example_in_the_readme_trains(root: Path, tmp_path: Path, torch: Any) -> None:
+    from rca.experiments.twin.config import TwinConfig
+    from rca.experiments.twin.supplied import USER, maker
+    from rca.experiments.twin.train import train_arm
+
+    text = (root / "README.md").read_text(encoding="utf-8")
+    file = tmp_path / "my_twin.py"
+    file.write_text(text[text.index("# my_twin.py") :].partition("```")[0])
+    make = maker({"program": program(f"{file}:build"), "settings": {"batch": 16}})
+    config = TwinConfig(family=USER, lr=0.01)
+    result = train_arm(config, 0, make=make)
+    assert result["eval_loss"] < 0.5 * result["chance"]
