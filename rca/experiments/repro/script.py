@@ -14,7 +14,7 @@ from rca.experiments.interface import NOTHING, Material, RunProfile
 from rca.experiments.judges import MOST
 from rca.experiments.repro.render import shortened
 from rca.experiments.repro.twin import twin_program
-from rca.experiments.twin.config import TwinConfig, changed, reference_of, twin_of
+from rca.experiments.twin.config import TwinConfig, changed, differences, reference_of, twin_of
 from rca.rules.schema import ExperimentRule
 
 RAN = frozenset({"confirmed", "mitigates", "refuted", "inconclusive", "not_reproduced"})
@@ -70,7 +70,7 @@ def _twin(request: Request) -> str:
         title=_title(request),
         parts=(
             ("Question", found.question),
-            ("Change", found.change),
+            ("Change", _change(found, configs)),
             ("Planted in the control", request.rule.planted if planted else ""),
             (f"Found ({found.verdict.replace('_', ' ')})", shortened(found.reason, 420)),
             ("Expect", _expected(arms)),
@@ -80,6 +80,14 @@ def _twin(request: Request) -> str:
         device=found.device,
         hopeless=any(not math.isfinite(loss) or loss > limit for arm in arms for _, loss in arm.curve),
     )
+
+
+def _change(found: Experiment, configs: dict[str, TwinConfig]) -> str:
+    """The change in words, and as the settings say it."""
+    old, new = configs["control"], configs.get("treatment")
+    names = differences(old, new) if new is not None else ()
+    told = ", ".join(f"{name} {getattr(old, name)} -> {getattr(new, name)}" for name in names)
+    return f"{found.change} ({told})" if told else f"{found.change}, which is what the control has already"
 
 
 def _plain(rule: ExperimentRule) -> dict[str, Any]:

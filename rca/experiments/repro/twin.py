@@ -92,7 +92,7 @@ def twin_program(
     context = {
         "seeds": literal(tuple(seeds)),
         "steps": control.steps,
-        "control_lines": entries({name: getattr(control, name) for name in listed}, indent=4),
+        "control_lines": _dictionary("CONTROL = ", {name: getattr(control, name) for name in listed}),
         "others": [name for name in configs if name != "control"],
         "other_lines": _others(arms),
         "labels": control.labels,
@@ -209,13 +209,15 @@ def _others(arms: Arms) -> list[str]:
             continue
         every = (*_SIZES, *_TRAINING)
         update = {field: getattr(config, field) for field in every if field in differences(arms.control, config)}
-        line = f"{name.upper()} = CONTROL | {literal(update)}"
-        if len(line) <= WIDTH:
-            lines.append(line)
-        else:
-            inner = (f"    {entry}" for entry in entries(update, indent=4))
-            lines += [f"{name.upper()} = CONTROL | {{", *inner, "}  # fmt: skip"]
+        lines += _dictionary(f"{name.upper()} = CONTROL | ", update)
     return lines
+
+
+def _dictionary(start: str, values: Mapping[str, Any]) -> list[str]:
+    line = f"{start}{literal(values)}"
+    if len(line) <= WIDTH:
+        return [line]
+    return [f"{start}{{", *(f"    {entry}" for entry in entries(values, indent=4)), "}  # fmt: skip"]
 
 
 def _has_scaler(config: TwinConfig) -> bool:

@@ -10,9 +10,9 @@ from rca.experiments.repro import architecture
 from rca.experiments.twin.config import DENSE, ENCODERS, FAMILIES, SEQ2SEQ, TwinConfig
 
 SIZES: dict[str, Any] = {
-    **{"hidden": 32, "layers": 3, "heads": 4, "kv_heads": 2, "ff": 48, "vocab": 50, "positions": 16, "labels": 5},
-    **{"tied": True, "init_std": 0.03, "activation": "relu", "norm_eps": 1e-3},
-}
+    "hidden": 32, "layers": 3, "heads": 4, "kv_heads": 2, "ff": 48, "vocab": 50, "positions": 16, "labels": 5,
+    "tied": True, "init_std": 0.03, "activation": "relu", "norm_eps": 1e-3,
+}  # fmt: skip
 
 
 @pytest.mark.slow
