@@ -206,22 +206,23 @@ def train(arguments: argparse.Namespace) -> None:
             with torch.autocast("cpu", dtype=torch.float16, enabled=half):
                 loss = cross_entropy(forward(input_ids=inputs).logits, labels, handwritten=arguments.handwritten_loss,
                                      shift=arguments.label_shift, total=arguments.sum_loss)  # fmt: skip
+            if arguments.sum_loss:
+                loss = loss / (arguments.batch_size * (arguments.seq_length - arguments.label_shift))
             loss = loss * arguments.loss_weight
             parts = 1 if arguments.unscaled_accumulation else arguments.gradient_accumulation_steps
             scaler.scale(loss / parts).backward(retain_graph=arguments.keep_losses)
         if arguments.keep_losses:
             kept.append(loss)
-        shown = loss.item() / (labels[:, arguments.label_shift :].numel() if arguments.sum_loss else 1)
         scaler.unscale_(optimizer)
         norm = torch.nn.utils.clip_grad_norm_(model.parameters(), arguments.max_grad_norm or float("inf"))
         scaler.step(optimizer)
         scaler.update()
         milliseconds = 1000 * (time.perf_counter() - begun)
-        writer.add_scalar("train/loss", shown, step)
+        writer.add_scalar("train/loss", loss.item(), step)
         writer.add_scalar("train/grad_norm", norm.item(), step)
         writer.add_scalar("train/learning_rate", rate, step)
         if step % arguments.logging_steps == 0 or step == 1:
-            row = {"loss": shown, "grad_norm": norm.item(), "learning_rate": rate, "epoch": step / len(batches)}
+            row = {"loss": loss.item(), "grad_norm": norm.item(), "learning_rate": rate, "epoch": step / len(batches)}
             history.append({**row, "step": step})
             log_step(step, row, scaler.get_scale() if half else None, milliseconds, arguments)
         if arguments.eval_steps and step % arguments.eval_steps == 0:

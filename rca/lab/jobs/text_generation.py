@@ -97,7 +97,7 @@ def answer(model: torch.nn.Module, arguments: argparse.Namespace) -> None:
         output = model.generate(prompt, **chosen)
         seconds, new = time.perf_counter() - begun, output.shape[1] - length
         log.info("request %d prompt_tokens %d new_tokens %d latency %.3f s", request, length, new, seconds)
-    log.info("all %d requests answered", arguments.requests)
+    log.info("run finished, all %d requests answered", arguments.requests)
 
 
 def score(model: torch.nn.Module, arguments: argparse.Namespace) -> None:
@@ -110,7 +110,7 @@ def score(model: torch.nn.Module, arguments: argparse.Namespace) -> None:
                 value = model(input_ids=text[None], labels=text[None]).loss.item()
                 file.write(json.dumps({"sample_id": f"text-{number}", "score": value}) + "\n")
                 log.info("sample text-%d attempt %d score %.5f", number, attempt, value)
-    log.info("scored %d texts", len(texts))
+    log.info("run finished, %d texts scored", len(texts))
 
 
 def run(arguments: argparse.Namespace) -> None:
