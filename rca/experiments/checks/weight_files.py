@@ -109,8 +109,8 @@ def _keys(_asked: Asked, found: Found) -> Outcome:
     missing, unexpected = model["missing"], model["unexpected"]
     details = (
         ("model class", model["class"]),
-        ("parameters without a stored tensor", f"{model['missing_count']}: {together(missing)}"),
-        ("stored tensors without a parameter", f"{model['unexpected_count']}: {together(unexpected)}"),
+        ("parameters without a stored tensor", _counted(model["missing_count"], missing)),
+        ("stored tensors without a parameter", _counted(model["unexpected_count"], unexpected)),
     )
     scope = f"{model['path']} and the tensor names beside it, loaded without values by the class's own loader"
     said = (
@@ -167,19 +167,21 @@ def _is_head(name: str) -> bool:
     return name.startswith(_HEADS) or any(f".{part}" in name for part in ("lm_head", "classifier", "score", "pooler"))
 
 
+def _counted(count: int, names: list[str]) -> str:
+    return f"{count}: {together(names)}" if count else "none"
+
+
 def _tensors(file: Found) -> str:
     return ", ".join(f"{name} ({count:,} values)" for name, count in file["not_finite"][:4])
 
 
 def _scope(found: Found) -> str:
-    sums = found["checksums"]
-    hashed = (
-        "and their checksums" if sums["compared"] else "; there is no checksum, so damage that leaves ordinary values"
+    checked = (
+        "and their checksums"
+        if found["checksums"]["compared"]
+        else "(there is no checksum: damage that leaves ordinary values does not show)"
     )
-    return (
-        f"headers, sizes and values of the weight files {hashed}"
-        f"{'' if sums['compared'] else ' does not show'}; pickled content is not opened"
-    )
+    return f"headers, sizes and values of the weight files {checked}; pickled content is not opened"
 
 
 CHECK = Check(judge, read_weights)
