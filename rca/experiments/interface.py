@@ -113,6 +113,11 @@ class RunProfile(BaseModel):
         return (self.steps_at_rate or 0) >= LATE
 
     @property
+    def accumulates(self) -> bool:
+        """Gradients of several micro-batches are recorded to make one step."""
+        return (self.gradient_accumulation_steps or 1) > 1
+
+    @property
     def length_outliers(self) -> bool:
         """The failing batch is recorded as much longer than usual."""
         return (self.sequence_outlier or 0.0) >= LONG
@@ -143,6 +148,10 @@ class RunProfile(BaseModel):
     """Side on which the tokenizer pads."""
     eval_accumulation_steps: int | None = None
     """Evaluation steps after which outputs move to the host."""
+    reserved_unallocated_bytes: int | None = None
+    """Memory that the allocator held in gaps when an allocation failed."""
+    others_bytes: int | None = None
+    """Device memory held by other processes."""
 
 
 @dataclass(frozen=True)

@@ -14,6 +14,7 @@
 `eval_worse_than_train`  the loss on unseen data stays far above the training loss without having risen
 `suspiciously_low`  the training loss is lower than what can be learnt
 `vanishing`         the gradient of the first layers is a tiny share of that of the last
+`norm_climbs`       the gradient norm climbs from the start, stretch after stretch, to three times its size or more
 `tiny_gradients`    gradient norms are nearly or exactly zero although nothing is learnt
 `out_of_memory`     a device had no room for an allocation
 `memory_grows`      device memory grew step after step
@@ -39,7 +40,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from itertools import pairwise
-from statistics import fmean, pstdev
+from statistics import fmean, median, pstdev
 from typing import NamedTuple
 
 WORDS = (
@@ -58,6 +59,7 @@ WORDS = (
     "suspiciously_low",
     "vanishing",
     "tiny_gradients",
+    "norm_climbs",
     "out_of_memory",
     "memory_grows",
     "tokens_slow_down",
@@ -105,8 +107,10 @@ FEWEST_LOOKS, RISES = 5, 1.05
 """Evaluations, and the last over the lowest, from which an unseen loss that rises again is overfitting."""
 WORSE = 0.15
 """Distance between training and unseen loss, in units of chance, from which the unseen one is far above."""
-SUSPICIOUS = 0.6
+SUSPICIOUS = 0.75
 """Training loss over the unseen loss of a good recipe below which it is lower than what can be learnt."""
+MIN_CLIMB, CLIMBS, FALLS = 10, 3.0, 0.9
+"""Points, and the last fifth over the first norm, from which it climbs; a fifth may lie this little below the last."""
 TINY = 1e-5
 """Median gradient norm that counts as nearly zero: 0.1 to 5 in trainings that learn."""
 VANISHED = 1e-3
@@ -123,10 +127,8 @@ class Evaluation(NamedTuple):
     """The same of a known-good recipe."""
     watched: tuple[float, ...] = ()
     """On unseen data during training."""
-    differs: bool = False
-    """A second evaluation of the same data gave another loss."""
-    norm: float | None = None
-    """Median gradient norm."""
+    norms: tuple[float, ...] = ()
+    """Gradient norm of each step."""
     layer_ratio: float | None = None
     """Gradient norm of the first matrix over that of the last."""
 
@@ -151,8 +153,8 @@ def shown(
         words.add(_kind_of_curve(values, chance))
         if evaluation is not None:
             words |= _beside_the_curve(values, chance, evaluation)
-    if evaluation is not None and evaluation.differs:
-        words.add("outputs_vary")
+    if evaluation is not None and lost_gap >= LOST_GAP and climbs(evaluation.norms):
+        words.add("norm_climbs")
     return frozenset(words)
 
 
@@ -169,7 +171,7 @@ def _beside_the_curve(values: Sequence[float], chance: float, evaluation: Evalua
         words.add("eval_worse_than_train")
     if end < SUSPICIOUS * evaluation.best:
         words.add("suspiciously_low")
-    if evaluation.norm is not None and evaluation.norm < TINY:
+    if evaluation.norms and median(evaluation.norms) < TINY:
         words.add("tiny_gradients")
     if evaluation.layer_ratio is not None and evaluation.layer_ratio < VANISHED:
         words.add("vanishing")
@@ -202,6 +204,21 @@ def _kind_of_curve(values: Sequence[float], chance: float) -> str:
         return "stuck"
     early = (start - middle) / (start - end)
     return "plateau" if early > 0.6 and (late - end) / (start - end) < 0.15 else "slow"
+
+
+def climbs(norms: Sequence[float]) -> bool:
+    """Whether the gradient norm climbed from its first value: no fifth of the first half below the one before it.
+
+    Gradients that are never cleared add up in this way. A norm that jumps, or that was high at the start, does not.
+    """
+    end = next((index for index, norm in enumerate(norms) if not math.isfinite(norm)), len(norms))
+    early = norms[: max(end if end < len(norms) else end // 2, MIN_CLIMB)][:end]
+    if len(early) < MIN_CLIMB:
+        return False
+    size = len(early) / 5
+    fifths = [median(early[round(part * size) : round((part + 1) * size)]) for part in range(5)]
+    steady = all(after > FALLS * before for before, after in pairwise(fifths))
+    return steady and fifths[-1] >= CLIMBS * max(early[0], TINY)
 
 
 def longest_run(flags: Sequence[int]) -> int:

@@ -10,6 +10,7 @@ import numpy.typing as npt
 
 from rca.events import MetricSeries
 from rca.experiments.loop_profile import Reader
+from rca.experiments.symptoms import climbs
 
 AT_PEAK, AT_RATE = 0.9, 0.9
 """Share of the peak, or of the rate at the failure, that counts as being there."""
@@ -53,6 +54,9 @@ def symptoms_of_training(read: Reader) -> Iterator[str]:
         yield "suspiciously_low"
     if read.fact("grad_norm.tiny") is True or (read.fact_number("grad_norm.zero_share") or 0.0) >= ZERO_SHARE:
         yield "tiny_gradients"
+    norms = read.events.metric("grad_norm")
+    if norms is not None and climbs([float(norm) for norm in norms.value]):
+        yield "norm_climbs"
     if read.fact("grad_norm.layers_vanish") is True:
         yield "vanishing"
 

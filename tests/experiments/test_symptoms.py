@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import math
 
-from rca.experiments.symptoms import longest_run, reproduces, shown
+from rca.experiments.symptoms import Evaluation, climbs, longest_run, reproduces, shown
 
 CHANCE = 5.55
 
@@ -56,3 +56,32 @@ def test_the_runs_own_settings_may_fail_in_another_way() -> None:
     assert not reproduces(("nan_abrupt",), frozenset({"plateau"}), planted=False)
     assert not reproduces(("stuck",), frozenset({"slow"}), planted=False)
     assert not reproduces(("diverged",), frozenset(), planted=False)
+
+
+def beside(losses: list[float | None], *, lost: float = 0.8, **seen: object) -> frozenset[str]:
+    evaluation = Evaluation(**{"loss": 4.5, "best": 2.0, **seen})  # type: ignore[arg-type]
+    return shown(losses, lost_gap=lost, chance=CHANCE, evaluation=evaluation)
+
+
+def test_an_unseen_loss_that_rises_again_is_overfitting() -> None:
+    rises = (5.0, 4.0, 3.5, 3.6, 4.0, 4.5)
+    assert {"overfits", "suspiciously_low"} <= beside(falling(0.1), watched=rises)
+    assert "eval_worse_than_train" in beside(falling(0.1), watched=(5.0, 4.8, 4.6, 4.5, 4.5, 4.5))
+    assert "overfits" not in beside(falling(0.1), watched=rises[:4])
+    assert beside(falling(2.0), lost=0.0, watched=rises) == frozenset()
+
+
+def test_gradients_that_vanish_or_add_up_have_words() -> None:
+    stuck = [CHANCE] * 60
+    assert "vanishing" in beside(stuck, layer_ratio=1e-6)
+    assert "vanishing" not in beside(stuck, layer_ratio=0.1)
+    assert "tiny_gradients" in beside(stuck, norms=(1e-9,) * 60)
+    assert "norm_climbs" in beside(stuck, norms=tuple(float(step) for step in range(1, 61)))
+
+
+def test_only_a_steady_rise_from_the_start_climbs() -> None:
+    assert climbs([float(step) for step in range(1, 61)])
+    assert climbs([2.0 ** (step / 2) for step in range(20)] + [math.nan] * 40)
+    assert not climbs([1.0] * 40 + [float(step) for step in range(1, 21)])
+    assert not climbs([5000.0, 3000.0] * 15 + [math.inf] * 30)
+    assert not climbs([1.0, 2.0, 3.0])

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from statistics import fmean, median
+from statistics import fmean
 from typing import Any
 
 from rca.diagnosis import Arm
@@ -163,8 +163,7 @@ def _outcome(result: dict[str, Any], reference: dict[str, Any]) -> Outcome:
                 loss=result["eval_loss"],
                 best=reference["eval_loss"],
                 watched=tuple(loss for _, loss in result.get("watched", ())),
-                norm=median(result["grad_norms"]) if result.get("grad_norms") else None,
-                differs=result.get("eval_differs", False),
+                norms=tuple(result.get("grad_norms", ())),
                 layer_ratio=result.get("layer_ratio"),
             ),
         ),

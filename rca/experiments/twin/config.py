@@ -47,6 +47,7 @@ __all__ = [
     "TwinConfig",
     "changed",
     "differences",
+    "is_quantile",
     "reference_of",
     "resolved",
     "twin_of",
@@ -146,8 +147,6 @@ class TwinConfig(BaseModel):
     """Labels that the loss leaves out: those of padding, none, or all of them."""
     samples: int = 0
     """Different training samples; 0 draws new ones for every step."""
-    eval_mode: bool = True
-    """Evaluate without dropout and with the statistics that batch normalisation learnt."""
     steps: int = STEPS
 
     @property
@@ -217,6 +216,11 @@ def reference_of(config: TwinConfig) -> TwinConfig:
     )
 
 
+def is_quantile(value: object) -> bool:
+    """Whether a new value is a quantile of the control's own gradient norms, such as `q0.9`."""
+    return isinstance(value, str) and re.fullmatch(r"q0?\.\d{1,4}", value) is not None
+
+
 def resolved(change: Mapping[str, Any], norms: Sequence[float]) -> dict[str, Any]:
     """Return `change` with a text such as `q0.9` replaced by that quantile of the control's own gradient norms.
 
@@ -224,14 +228,14 @@ def resolved(change: Mapping[str, Any], norms: Sequence[float]) -> dict[str, Any
     """
     found = dict(change)
     for name, value in change.items():
-        if isinstance(value, str) and re.fullmatch(r"q0?\.\d{1,4}", value):
+        if is_quantile(value):
             usable = sorted(norm for norm in norms if math.isfinite(norm) and norm > 0)
             if len(usable) < _FEWEST_NORMS:
                 raise ExperimentError(
                     f"`{name}: {value}` needs {_FEWEST_NORMS} finite gradient norms of the control arm, which has "
                     f"{len(usable)}"
                 )
-            share = float(value[1:])
+            share = float(str(value)[1:])
             found[name] = float(f"{usable[min(int(share * len(usable)), len(usable) - 1)]:.4g}")
     return found
 

@@ -24,18 +24,26 @@ from rca.experiments.judges import (
 from rca.experiments.symptoms import UNSTABLE, reproduces
 from rca.experiments.trial import Seen, Trial, carry_through
 from rca.experiments.twin.arms import BrokenReference, Outcome, OutOfTime, TrainedArm, train
-from rca.experiments.twin.config import Twin, TwinConfig, changed, differences, reference_of, resolved, twin_of
+from rca.experiments.twin.config import (
+    Twin,
+    TwinConfig,
+    changed,
+    differences,
+    is_quantile,
+    reference_of,
+    resolved,
+    twin_of,
+)
 from rca.experiments.twin.report import Finding, change_words, figures, report, words
 from rca.experiments.workbench import Workbench
 from rca.rules.schema import ExperimentRule
 
 _RATES = frozenset({"lr", "lr_factor", "warmup"})
 """Settings whose meaning depends on the width map."""
-_THEMSELVES = frozenset({"skipping", "outputs_vary"})
-"""Symptoms that are a failure also where the weights learn."""
 _LIMITS = {
     "late": "a minute of training does not show what takes that long (growing logits, rare spikes, drift of the data)",
     "pretrained": "trained weights and their outliers are not on a twin that starts from random ones",
+    "accumulates": "no accumulation of gradients is recorded",
     "length_outliers": "no batch is recorded as much longer than the others",
 }
 """What a tiny model cannot show, by property of the run."""
@@ -102,6 +110,8 @@ class TwinExperiment:
     def _test(self, twin: Twin) -> Finding:
         """Reproduce with the run's own settings, else with the planted fault; then compare."""
         reference = self.reference or reference_of(twin.config)
+        # A setting that the twin does not have is an error before anything is trained.
+        changed(twin.config, {name: value for name, value in self.rule.change.items() if not is_quantile(value)})
         own, good, fails = self._control(twin.config, reference, planted=False)
         if fails and self.profile.late and set(self._observed) & UNSTABLE:
             return Finding("not_testable", self._too_late(), own, None, good)
@@ -123,11 +133,13 @@ class TwinExperiment:
         attainable = own.mean if planted else 0.0
         finding = self._compare(control.config, treated, reference, twin, attainable=attainable, planted=planted)
         for _ in range(self.rule.ladder - 1):
-            if finding.verdict not in {"mitigates", "inconclusive"}:
+            if not _goes_on(finding):
                 break
             treated = changed(treated, resolved(self.rule.change, control.norms))
             further = self._compare(control.config, treated, reference, twin, attainable=attainable, planted=planted)
             if further.verdict not in {"confirmed", "mitigates"}:
+                if finding.verdict == "refuted" and _goes_on(further):
+                    continue
                 break
             reason = f"Once: {finding.reason} Applied again: {further.reason}"
             finding = further._replace(reason=reason)
@@ -199,8 +211,10 @@ class TwinExperiment:
             f"{figures(control.values)} of the learnable gap."
         )
         reason += self._luck(control, planted)
+        if self.rule.when_healthy != "refuted" or own.unstable:
+            return Finding("not_reproduced", reason, control, None, good, None, planted)
         treated = changed(own.config, resolved(self.rule.change, own.norms))
-        if self.rule.when_healthy != "refuted" or own.unstable or not differences(own.config, treated):
+        if not differences(own.config, treated):
             return Finding("not_reproduced", reason, control, None, good, None, planted)
         seeds = tuple(range(FEWEST))
         arms = [("control", own.config), ("treatment", treated), ("reference", good.config)]
@@ -270,12 +284,19 @@ def _undecided(judgement: Judgement, *, out_of_time: bool) -> str:
     return text
 
 
+def _goes_on(finding: Finding) -> bool:
+    """Whether more of the same change may still help: it helped in part, or was too small to do anything."""
+    if finding.verdict in {"mitigates", "inconclusive"}:
+        return True
+    return finding.verdict == "refuted" and finding.gap is not None and abs(finding.gap.mean) < MARGIN
+
+
 def _seen(arm: TrainedArm) -> Seen:
     return Seen(arm.values, tuple(not _clean(outcome) for outcome in arm.outcomes))
 
 
 def _clean(outcome: Outcome) -> bool:
-    return outcome.finite and not _THEMSELVES & outcome.symptoms and outcome.lost_gap < HIGHEST
+    return outcome.finite and "skipping" not in outcome.symptoms and outcome.lost_gap < HIGHEST
 
 
 def _identical(control: TrainedArm, treatment: TrainedArm) -> bool:

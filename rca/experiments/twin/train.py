@@ -87,7 +87,6 @@ def train_arm(
     return {
         "seed": seed,
         "eval_loss": evaluated,
-        "eval_differs": not config.eval_mode and float(training.evaluate(training.evaluation)) != evaluated,
         "chance": training.chance,
         "losses": losses,
         "scales": run.scales,
@@ -114,7 +113,7 @@ class _Loop:
             device,
             init_scale=config.init_scale,
             growth_interval=config.growth_interval,
-            enabled=config.precision == "fp16" and config.scaler,
+            enabled=config.precision == "fp16" and config.scaler and config.frozen != "all",
         )
         self.bases = [group["lr"] for group in optimizer.param_groups]
         self.losses: list[float | None] = []
@@ -216,7 +215,7 @@ class _Objective:
 
     def evaluate(self, batch: Batch) -> torch.Tensor:
         """Return the loss on clean data in fp32."""
-        self.model.train(not self.config.eval_mode)
+        self.model.eval()
         with torch.no_grad():
             logits = self._forward(batch).float()
             labels = torch.from_numpy(batch.labels).to(self.device).reshape(-1)
@@ -253,7 +252,7 @@ def _layer_ratio(model: nn.Module) -> float | None:
     """Gradient norm of the first matrix over that of the last."""
     found = [weight.grad for weight in model.parameters() if weight.dim() >= 2]
     norms = [float(grad.norm()) for grad in found if grad is not None]
-    if len(norms) < 2 or not math.isfinite(norms[0]) or not math.isfinite(norms[-1]) or norms[-1] == 0:
+    if len(norms) < 2 or not math.isfinite(norms[0]) or not math.isfinite(norms[-1]) or 0 in (norms[0], norms[-1]):
         return None
     return norms[0] / norms[-1]
 

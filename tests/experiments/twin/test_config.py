@@ -13,6 +13,7 @@ from rca.experiments.twin.config import (
     changed,
     differences,
     reference_of,
+    resolved,
     twin_of,
 )
 
@@ -122,3 +123,45 @@ def test_the_reference_is_the_same_model_without_faults() -> None:
 
 def test_families_are_those_of_transformers_and_two_dense_ones() -> None:
     assert {"llama", "gpt2", "bert", "t5", "mistral", "qwen2", "gpt_neox", "opt", "cnn", "mlp"} <= FAMILIES
+
+
+def test_settings_of_loss_labels_and_norms_are_carried_over() -> None:
+    update = {
+        "loss_scale_initial": 2.0**20,
+        "loss_scale_window": 500,
+        "loss_reduction": "sum",
+        "ignored_share": 0.5,
+        "activation": "gelu",
+        "norm_eps": 1e-6,
+        "attn_implementation": "flash_attention_2",
+        "dropout": 0.1,
+        "seed": 7,
+        "ignore_index": 0,
+    }
+    twin = twin_of(LLAMA_7B.model_copy(update=update))
+    config = twin.config
+    assert (config.init_scale, config.growth_interval, config.loss_reduction) == (2.0**20, 500, "sum")
+    assert (config.padding, config.masking, config.activation, config.norm_eps) == (0.5, "right", "gelu", 1e-6)
+    assert (config.attention, config.dropout, config.seed) == ("sdpa", 0.1, 7)
+    text = " ".join(twin.not_carried_over)
+    assert "flash_attention_2" in text
+    assert "ignores (0" in text
+
+
+def test_labels_that_are_all_masked_stay_so() -> None:
+    assert twin_of(LLAMA_7B.model_copy(update={"ignored_share": 1.0})).config.masking == "all"
+
+
+def test_a_deep_perceptron_keeps_its_depth_and_its_reference_gets_a_way_around() -> None:
+    config = twin_of(RunProfile(family="mlp", num_layers=30, activation="sigmoid")).config
+    assert (config.layers, config.activation) == (8, "sigmoid")
+    good = reference_of(config)
+    assert (good.layers, good.activation, good.residual) == (8, None, True)
+
+
+def test_a_quantile_is_taken_from_the_controls_own_norms() -> None:
+    norms = [*(float(step) for step in range(1, 100)), math.nan, math.inf]
+    assert resolved({"clip": "q0.9"}, norms) == {"clip": 90.0}
+    assert resolved({"lr": "x0.1"}, norms) == {"lr": "x0.1"}
+    with pytest.raises(ExperimentError, match="finite gradient norms"):
+        resolved({"clip": "q0.9"}, [math.nan] * 60)

@@ -55,3 +55,23 @@ def test_sequence_to_sequence_has_a_source() -> None:
     batch = steps(family="t5")[0]
     assert batch.source is not None
     assert batch.source.shape == batch.inputs.shape
+
+
+def test_padding_counts_only_where_it_is_asked_to() -> None:
+    right = steps(padding=0.5)[0]
+    assert (right.inputs[:, 16:] == 0).all()
+    assert (right.labels[:, 15:] == -100).all()
+    assert (right.labels[:, :15] >= 3).all()
+    assert (steps(padding=0.5, masking="none")[0].labels[:, 15:] == 0).all()
+    assert (steps(masking="all")[0].labels == -100).all()
+
+
+def test_few_samples_come_again_and_again() -> None:
+    rows = {row.tobytes() for batch in steps(samples=5) for row in batch.inputs}
+    assert len(rows) == 5
+
+
+def test_over_long_batches_are_cut_on_request() -> None:
+    long = steps(bad_batch="long", bad_step=2)
+    assert [index for index, batch in enumerate(long) if batch.weight > 1] == [2]
+    assert all(batch.weight == 1 for batch in steps(bad_batch="long", bad_step=2, truncate=True))

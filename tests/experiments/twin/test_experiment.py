@@ -158,3 +158,57 @@ def test_an_unknown_setting_is_an_error_with_a_reason(soon: float) -> None:
     found, _ = carry_out(lambda config, seed: GOOD, soon, change={"colour": "red"})
     assert found.verdict == "error"
     assert "colour" in found.reason
+
+
+def test_a_late_failure_is_not_blamed_on_a_setting(soon: float) -> None:
+    late = PROFILE.model_copy(update={"steps_at_rate": 5000})
+    found, bench = carry_out(lambda config, seed: GOOD, soon, profile=late)
+    assert found.verdict == "not_testable"
+    assert "5000 steps" in found.reason
+    assert bench.asked == []
+
+
+def test_a_twin_that_fails_where_the_run_did_well_for_long_proves_nothing(soon: float) -> None:
+    def loss(config: TwinConfig, seed: int) -> Any:
+        return GOOD if is_reference(config) else [CHANCE, *[9.0] * 59]
+
+    late = PROFILE.model_copy(update={"steps_at_rate": 5000})
+    plan = {"change": {"skip_bad_batches": True}, "reproduces": {"bad_batch": "nonfinite"}, "planted": "a bad batch"}
+    assert carry_out(loss, soon, profile=late, **plan)[0].verdict == "not_testable"
+
+
+def test_one_seed_that_fails_is_luck(soon: float) -> None:
+    def loss(config: TwinConfig, seed: int) -> Any:
+        return [CHANCE, *[9.0] * 59] if config.lr == 1.0 and seed == 1 else GOOD
+
+    found, _ = carry_out(loss, soon)
+    assert found.verdict == "not_reproduced"
+    assert "luck of a seed" in found.reason
+
+
+def test_words_that_the_experiment_does_not_speak_about_do_not_reproduce(soon: float) -> None:
+    def loss(config: TwinConfig, seed: int) -> Any:
+        return math.nan if config.bad_batch != "none" else GOOD
+
+    profile = PROFILE.model_copy(update={"symptoms": ("nan_abrupt", "stuck"), "learning_rate": 0.004})
+    plan = {"change": {"skip_bad_batches": True}, "reproduces": {"bad_batch": "nonfinite"}, "planted": "a bad batch"}
+    assert carry_out(loss, soon, profile=profile, symptoms=("stuck",), **plan)[0].verdict == "not_reproduced"
+
+
+def test_a_change_too_small_to_matter_is_applied_again(soon: float) -> None:
+    def loss(config: TwinConfig, seed: int) -> Any:
+        return GOOD if is_reference(config) or config.lr < 0.05 else [CHANCE, *[9.0 + seed] * 59]
+
+    found, _ = carry_out(loss, soon, ladder=2)
+    assert found.verdict == "confirmed"
+    assert "Applied again" in found.reason
+    assert carry_out(loss, soon, ladder=1)[0].verdict == "refuted"
+
+
+def test_a_limit_is_measured_on_the_control(soon: float) -> None:
+    def loss(config: TwinConfig, seed: int) -> Any:
+        return GOOD if is_reference(config) else [CHANCE, *[9.0] * 59]
+
+    found, _ = carry_out(loss, soon, change={"clip": "q0.9"})
+    assert found.verdict == "error"
+    assert "finite gradient norms" in found.reason

@@ -57,6 +57,75 @@ def test_every_optimizer_steps(torch: Any, optimizer: str) -> None:
     assert result["tensors_moved"] == result["tensors"]
 
 
+def test_a_schedule_goes_up_and_down(torch: Any) -> None:
+    from rca.experiments.twin.train import _share_of_peak
+
+    config = TwinConfig(warmup=4, decay=0.2, decay_steps=8)
+    shares = [_share_of_peak(config, step) for step in range(60)]
+    assert shares[:4] == [0.25, 0.5, 0.75, 1.0]
+    assert shares[7] == pytest.approx(0.6)
+    assert shares[11:] == [pytest.approx(0.2)] * 49
+    assert _share_of_peak(TwinConfig(), 59) == 1.0
+
+
+def test_gradients_that_are_kept_or_added_up_are_larger(torch: Any) -> None:
+    from rca.experiments.twin.train import train_arm
+
+    def norms(**settings: Any) -> list[float]:
+        config = TwinConfig(family="mlp", optimizer="sgd", lr=1e-6, steps=4, batch=2, accumulation=4, **settings)
+        found: list[float] = train_arm(config, 0)["grad_norms"]
+        return found
+
+    plain = norms()
+    assert norms(accumulation_mean=False) == pytest.approx([4 * norm for norm in plain], rel=1e-4)
+    assert norms(zero_grad=False)[3] > 2 * plain[3]
+
+
+def test_gradients_below_half_precision_need_a_scale(torch: Any) -> None:
+    from rca.experiments.twin.train import train_arm
+
+    config = TwinConfig(family="mlp", precision="fp16", loss_factor=1e-6, steps=4)
+    assert train_arm(config, 0)["tensors_moved"] == train_arm(config, 0)["tensors"]
+    unscaled = train_arm(changed(config, {"scaler": False}), 0)
+    assert sorted(unscaled["grad_norms"])[2] < 1e-5
+    assert train_arm(changed(config, {"frozen": "all"}), 0)["tensors_moved"] == 0
+
+
+def test_a_loss_scale_that_starts_too_high_skips_steps(torch: Any) -> None:
+    from rca.experiments.twin.train import train_arm
+
+    result = train_arm(TwinConfig(family="mlp", precision="fp16", init_scale=2.0**24, steps=16), 0)
+    assert result["skipped"][:5] == [1] * 5
+    assert result["skipped"][-1] == 0
+
+
+def test_sigmoids_in_depth_take_the_gradient_from_the_first_layer(torch: Any) -> None:
+    from rca.experiments.twin.train import train_arm
+
+    deep = {"family": "mlp", "layers": 4, "steps": 5}
+    assert train_arm(TwinConfig(**deep, activation="sigmoid"), 0)["layer_ratio"] < 1e-3
+    assert train_arm(TwinConfig(**deep, activation="relu"), 0)["layer_ratio"] > 1e-2
+
+
+def test_few_samples_are_learnt_by_heart(torch: Any) -> None:
+    from rca.experiments.twin.train import train_arm
+
+    result = train_arm(TwinConfig(family="mlp", samples=6), 0)
+    unseen = [loss for _, loss in result["watched"]]
+    assert result["losses"][-1] < 0.1
+    assert unseen[-1] > 1.05 * min(unseen)
+
+
+@pytest.mark.parametrize("family", ["gpt2", "bert"])
+def test_activation_dropout_and_norms_reach_the_model(torch: Any, family: str) -> None:
+    from rca.experiments.twin.models import build
+
+    settings = {"activation": "tanh", "dropout": 0.3, "norm_eps": 1e-3}
+    model: Any = build(TwinConfig(family=family, **settings))
+    assert {module.p for module in model.modules() if isinstance(module, torch.nn.Dropout)} == {0.3}
+    assert {module.eps for module in model.modules() if isinstance(module, torch.nn.LayerNorm)} == {1e-3}
+
+
 @pytest.mark.slow
 def test_the_map_makes_a_narrow_and_a_wide_twin_agree(torch: Any) -> None:
     """One rate for a real width of 128: the mapped twin of 32 fails and learns where 128 itself does."""
