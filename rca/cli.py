@@ -82,6 +82,7 @@ def analyze(run_dir: Path, **options: Any) -> None:
     chosen = options_of(
         options,
         experiments=options["experiments"],
+        partial=True,
         **{name: options[name] for name in ("redact", "jobs", "strict")},
     )
     wanted = options["formats"] or ("html", "json", "md")

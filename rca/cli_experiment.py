@@ -114,8 +114,6 @@ def _carry_out(name: str, run_dir: Path, knowledge: Knowledge, *, as_json: bool,
     chosen = options_of(options, experiments=name, redact=options["redact"])
     with progress(enabled=not options["quiet"] and sys.stderr.isatty()) as tell:
         analysis = examine(run_dir, knowledge, options=chosen, progress=tell)
-    if analysis.interrupted:
-        raise KeyboardInterrupt
     found = analysis.diagnosis.experiments
     if not found:
         raise UsageError(f"`{name}` was not carried out: {' '.join(analysis.diagnosis.warnings[-1:])}")

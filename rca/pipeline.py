@@ -64,6 +64,8 @@ class Options:
     """Raise what a plug-in raises instead of noting it in the report."""
     baseline: Path | None = None
     """Directory of a healthy run of the same job, to compare with."""
+    partial: bool = False
+    """Ctrl-C during the experiments ends them and gives what was found so far, instead of raising KeyboardInterrupt."""
 
 
 @dataclass(frozen=True)
@@ -211,6 +213,8 @@ def _investigate(
         after = replace(untouched, interrupted=True)
     if after.interrupted:
         close()
+        if not options.partial:
+            raise KeyboardInterrupt
     return after
 
 

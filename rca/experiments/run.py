@@ -55,10 +55,9 @@ def experimenter(
     supplied = material.twin is not None or material.data is not None
     if rule.id == BISECTION.id:
         found = Bisection(profile, material.baseline, bench, until).carry_out()
-        return with_script(found, rule, profile, material=material)
-    if rule.kind == "twin" and supplied:
-        return with_script(with_supplied(rule, profile, bench, until, material), rule, profile, material=material)
-    if rule.kind == "twin":
+    elif rule.kind == "twin" and supplied:
+        found = with_supplied(rule, profile, bench, until, material)
+    elif rule.kind == "twin":
         found = TwinExperiment(rule, profile, bench, until).carry_out()
     elif rule.kind == "loop":
         found = LoopExperiment(rule, profile, bench, until).carry_out()
@@ -66,7 +65,7 @@ def experimenter(
         found = MemoryExperiment(rule, profile, bench, until).carry_out()
     else:
         found = ProbeExperiment(rule, profile, bench, until, material).carry_out()
-    found = found.model_copy(update={"repro": repro(rule, profile, chosen)})
+    found = found.model_copy(update={"repro": repro(rule, profile, chosen, material=material)})
     return with_script(found, rule, profile, material=material)
 
 
@@ -86,12 +85,18 @@ def forget() -> None:
 atexit.register(close)
 
 
-def repro(rule: ExperimentRule, profile: RunProfile, device: str) -> str:
+def repro(rule: ExperimentRule, profile: RunProfile, device: str, *, material: Material = NOTHING) -> str:
     """Return the command that repeats an experiment of the installed knowledge.
 
-    One that reads files of the run cannot be repeated from the report alone.
+    One that reads files, of the run or of the user, cannot be repeated from the report alone.
     """
-    if rule.needs:
-        return f"rca experiment {rule.id} RUN_DIR"
+    own = rule.kind == "twin"
+    named = {
+        " --baseline GOOD_RUN": rule.id == BISECTION.id,
+        " --twin FILE.py:FUNCTION": own and material.twin is not None and rule.id != BISECTION.id,
+        " --data PATH": own and material.data is not None and rule.id != BISECTION.id,
+    }
+    if rule.needs or any(named.values()):
+        return f"rca experiment {rule.id} RUN_DIR" + "".join(option for option, used in named.items() if used)
     request = {"experiment": rule.id, "device": device, "profile": profile.model_dump(mode="json", exclude_none=True)}
     return f"python -m rca.experiments.repeat {shlex.quote(json.dumps(request, sort_keys=True))}"
