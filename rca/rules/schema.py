@@ -261,10 +261,11 @@ class Prediction(_Model):
 class LoopRule(_Model):
     """How a `loop` experiment is carried out and decided; control and treatment differ by `change`."""
 
-    runs: Literal["load", "pad", "step", "hold", "compile", "generate", "decode", "repeat"]
+    runs: Literal["load", "pad", "step", "hold", "peak", "compile", "generate", "decode", "score", "align", "repeat"]
     """`load` reads batches beside a step, `pad` puts lengths into batches, `step` counts the operations of a training
-    step, `hold` traces memory at the run's sizes, `compile` compiles for changing inputs, `generate` counts the
-    arithmetic of an answer, `decode` writes text with a tiny trained decoder, `repeat` gives one input repeatedly."""
+    step, `hold` traces what steps leave behind at the run's sizes and `peak` what one needs, `compile` compiles for
+    changing inputs, `generate` counts the arithmetic of an answer, `decode` writes text with a tiny trained decoder,
+    `score` weighs right text with it, `align` pads its prompts, `repeat` gives one input repeatedly."""
     figure: str
     """The metric in words, as it follows "the": `time of a step`."""
     timed: bool = False

@@ -7,9 +7,9 @@ from typing import Any
 
 from rca.experiments.loops.compilation import compilation
 from rca.experiments.loops.config import LoopConfig, Setting
-from rca.experiments.loops.decode import decode
+from rca.experiments.loops.decode import align, decode, score
 from rca.experiments.loops.generate import generate
-from rca.experiments.loops.hold import hold
+from rca.experiments.loops.hold import hold, peak
 from rca.experiments.loops.load import load
 from rca.experiments.loops.pad import pad
 from rca.experiments.loops.repeat import repeat
@@ -20,9 +20,12 @@ LOOPS: Mapping[str, Callable[[LoopConfig, Setting], dict[str, float]]] = {
     "pad": pad,
     "step": step,
     "hold": hold,
+    "peak": peak,
     "compile": compilation,
     "generate": generate,
     "decode": decode,
+    "score": score,
+    "align": align,
     "repeat": repeat,
 }
 

@@ -5,6 +5,7 @@ Dynamo captures and guards as ever; the captured graph runs eagerly, so that no 
 
 from __future__ import annotations
 
+import logging
 from typing import Any
 
 import torch
@@ -21,6 +22,7 @@ def compilation(config: LoopConfig, setting: Setting) -> dict[str, float]:
     del setting
     from torch._dynamo import config as limits
 
+    logging.getLogger("torch._dynamo").setLevel(logging.ERROR)
     torch.compiler.reset()
     made = _Backend()
     model = _Small()

@@ -28,32 +28,45 @@ _GROUP = 64
 
 
 def decode(config: LoopConfig, setting: Setting) -> dict[str, float]:
-    """Return `repeat_share` (3-grams that the text already had), `stray_share` (steps that the language does not
-    allow), `lost_share` (of what the decoder had learnt, by the rounding of its weights) and `padded_differ` (share
-    of padded prompts that are continued in another way than alone)."""
-    if setting.twin is None:
-        raise ValueError("writing needs a model")
-    model, stream, full, chance = _trained(setting.twin)
+    """Return `repeat_share` (3-grams that the text already had) and `stray_share` (steps that the language does not
+    allow)."""
+    model, stream = _trained(setting)
+    torch.manual_seed(config.seed)
+    texts = _write(model, _prompts(stream), config)
+    return {"repeat_share": _repeats(texts[:, _PROMPT:]), "stray_share": _strays(texts, stream)}
+
+
+def score(config: LoopConfig, setting: Setting) -> dict[str, float]:
+    """Return `lost_share` (of what the decoder had learnt, by rounded weights or a penalty) and `learnt_share`."""
+    model, stream = _trained(setting)
     weights = {name: value.clone() for name, value in model.state_dict().items()}
+    full, chance = _loss(model, stream), stream.config.chance
     try:
         _round(model, config.bits)
-        loss = _loss(model, stream) if config.bits < 16 else full
-        torch.manual_seed(config.seed)
-        prompts = torch.from_numpy(stream.evaluation().inputs[:_TEXTS, :_PROMPT].copy())
-        texts = _write(model, prompts, config)
-        written = texts[:, _PROMPT:]
-        return {
-            "repeat_share": _repeats(written),
-            "stray_share": _strays(texts, stream),
-            "lost_share": (loss - full) / (chance - full),
-            "padded_differ": _padded(model, prompts, config),
-        }
+        loss = _loss(model, stream, penalty=config.repetition_penalty)
     finally:
         model.load_state_dict(weights)
+    return {"lost_share": (loss - full) / (chance - full), "learnt_share": 1 - full / chance}
+
+
+def align(config: LoopConfig, setting: Setting) -> dict[str, float]:
+    """Return `padded_differ`: share of padded prompts that are continued in another way than alone."""
+    model, stream = _trained(setting)
+    return {"padded_differ": _padded(model, _prompts(stream), config)}
+
+
+def _prompts(stream: Stream) -> torch.Tensor:
+    return torch.from_numpy(stream.evaluation().inputs[:_TEXTS, :_PROMPT].copy())
+
+
+def _trained(setting: Setting) -> tuple[Any, Stream]:
+    if setting.twin is None:
+        raise ValueError("writing needs a model")
+    return _train(setting.twin), Stream(setting.twin, 0)
 
 
 @cache
-def _trained(twin: TwinConfig) -> tuple[Any, Stream, float, float]:
+def _train(twin: TwinConfig) -> Any:
     torch.manual_seed(0)
     training = training_of(twin, 0, device="cpu")
     optimizer = torch.optim.AdamW(training.model.parameters(), lr=twin.lr, weight_decay=0.0, fused=True)
@@ -61,14 +74,19 @@ def _trained(twin: TwinConfig) -> tuple[Any, Stream, float, float]:
         optimizer.zero_grad(set_to_none=True)
         training.loss(batches[0]).backward()  # type: ignore[no-untyped-call]
         optimizer.step()
-    model, stream = training.model.eval(), Stream(twin, 0)
-    return model, stream, _loss(model, stream), twin.chance
+    return training.model.eval()
 
 
-def _loss(model: Any, stream: Stream) -> float:
+def _loss(model: Any, stream: Stream, *, penalty: float = 1.0) -> float:
+    """Loss on right text; a penalty for tokens that the text already has is applied as generation does it."""
     batch = stream.evaluation()
+    inputs = torch.from_numpy(batch.inputs)
     with torch.no_grad():
-        logits = model(input_ids=torch.from_numpy(batch.inputs)).logits
+        logits = model(input_ids=inputs).logits
+        for position in range(inputs.shape[1] if penalty != 1.0 else 0):
+            seen = inputs[:, : position + 1]
+            scores = logits[:, position].gather(1, seen)
+            logits[:, position].scatter_(1, seen, torch.where(scores < 0, scores * penalty, scores / penalty))
     labels = torch.from_numpy(batch.labels).reshape(-1)
     return float(nn.functional.cross_entropy(logits.reshape(-1, logits.shape[-1]), labels))
 

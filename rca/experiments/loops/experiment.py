@@ -15,7 +15,7 @@ from rca.experiments.twin.report import change_words, words
 from rca.experiments.workbench import Task, Workbench
 from rca.rules.schema import ExperimentRule, LoopRule
 
-_REPEATS = {"load": 5, "decode": 5, "pad": 5}
+_REPEATS = 5
 """Repetitions where chance or the clock has a part; everything else is a count."""
 
 
@@ -81,7 +81,7 @@ class LoopExperiment:
         payload = {
             "arms": [config.model_dump(mode="json") for config in different],
             "setting": setting.payload(),
-            "repeats": _REPEATS.get(configs[0].loop, 1),
+            "repeats": _REPEATS if any(map(_by_chance, different)) else 1,
         }
         answer = self.bench.run([Task("loop", payload, cpu_seconds=90.0, family=family)], deadline=self.until)[0]
         if answer.error:
@@ -118,6 +118,10 @@ class LoopExperiment:
         if verdict == "mitigates":
             said += " It helps, but not enough to be the cause alone."
         return LoopFinding(verdict, said, control, treatment, found, planted, setting)
+
+
+def _by_chance(config: LoopConfig) -> bool:
+    return config.loop in {"load", "pad"} or (config.loop == "decode" and config.sampling)
 
 
 def _in_words(loop: LoopRule, verdict: ExperimentVerdict) -> str:

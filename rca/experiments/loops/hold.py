@@ -15,17 +15,25 @@ _STEPS = 3
 
 
 def hold(config: LoopConfig, setting: Setting) -> dict[str, float]:
-    """Return `growth_gib`, what each step leaves on the device, and `peak_gib` of one step with its backward pass."""
+    """Return `growth_gib`, what each step leaves on the device."""
+    measured = at_depth(_question(config, setting), lambda sizes, depth: _growth(config, sizes, depth))
+    return {"growth_gib": measured["growth"] / GIB}
+
+
+def peak(config: LoopConfig, setting: Setting) -> dict[str, float]:
+    """Return `peak_gib` of one step with its backward pass: weights, gradients and activations."""
+    return {"peak_gib": at_depth(_question(config, setting), _peak)["peak"] / GIB}
+
+
+def _question(config: LoopConfig, setting: Setting) -> MemoryQuestion:
     if setting.question is None:
         raise ValueError("tracing needs the sizes of a step")
-    question = setting.question.model_copy(
-        update={"checkpointing": config.checkpointing, "attention": config.attention}
+    return setting.question.model_copy(
+        update={"task": "train", "checkpointing": config.checkpointing, "attention": config.attention}
     )
-    measured = at_depth(question, lambda sizes, depth: _measure(config, sizes, depth))
-    return {name: value / GIB for name, value in measured.items()}
 
 
-def _measure(config: LoopConfig, question: MemoryQuestion, depth: int) -> dict[str, float]:
+def _growth(config: LoopConfig, question: MemoryQuestion, depth: int) -> dict[str, float]:
     alive: list[int] = []
     kept: list[Any] = []
     with fake_step(question, depth) as (tracker, forward), nullcontext() if config.grad else torch.no_grad():
@@ -37,8 +45,10 @@ def _measure(config: LoopConfig, question: MemoryQuestion, depth: int) -> dict[s
                 kept.append(output.logits)
             del output
             alive.append(tracker.live)
-    if config.mode == "eval":
-        return {"growth_gib": float(alive[-1] - alive[-2]), "peak_gib": 0.0}
+    return {"growth": float(alive[-1] - alive[-2])}
+
+
+def _peak(question: MemoryQuestion, depth: int) -> dict[str, float]:
     with fake_step(question, depth) as (tracker, forward):
         forward().loss.backward()
-        return {"growth_gib": float(alive[-1] - alive[-2]), "peak_gib": float(tracker.peak)}
+        return {"peak": float(tracker.peak)}

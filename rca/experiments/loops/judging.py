@@ -115,5 +115,6 @@ _LABELS = {
     "repeat_share": "share of repeated 3-grams",
     "stray_share": "share of steps that the language does not allow",
     "lost_share": "share of what had been learnt that is lost",
+    "learnt_share": "share of the chance loss that the decoder had learnt away",
     "padded_differ": "share of padded prompts that are continued in another way than alone",
 }

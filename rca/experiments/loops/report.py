@@ -19,9 +19,12 @@ _SCOPES = {
     "step": "a training step of a tiny model of the run's class, its operations counted at two depths and continued to "
     "the run's; no times were measured",
     "hold": "steps at the run's sizes, traced without data at two depths and continued to the run's",
+    "peak": "a step at the run's sizes, traced without data at two depths and continued to the run's",
     "compile": "a small function captured by the compiler of the installed torch; nothing is generated",
     "generate": "answers of a tiny decoder with random weights, their arithmetic counted",
     "decode": "texts of a tiny decoder that learnt a synthetic language with known rules",
+    "score": "right text weighed by a tiny decoder that learnt a synthetic language",
+    "align": "prompts continued by a tiny decoder that learnt a synthetic language",
     "repeat": "one input repeated through a tiny model of the run's class with random weights",
 }
 _LEFT_OUT = {
@@ -29,9 +32,12 @@ _LEFT_OUT = {
     "pad": (),
     "step": ("the time that a wait or a launch costs on a device", "the program's own operations beside the recipe"),
     "hold": ("fragmentation and the caching of the allocator",),
+    "peak": ("the state of the optimizer", "fragmentation and the caching of the allocator"),
     "compile": ("the program's own code: only the kind of change that fails its guards",),
     "generate": ("the sizes of the model", "the time of memory traffic, which beams and caches also cost"),
     "decode": ("the trained weights and the real language",),
+    "score": ("the trained weights with their outliers", "the real language"),
+    "align": ("the trained weights and the real language",),
     "repeat": ("the trained weights and the real inputs",),
 }
 
