@@ -136,6 +136,8 @@ class Table(_Model):
     rows: tuple[tuple[str, ...], ...] = ()
     marked: int | None = None
     """Index of the row to choose, if one stands out."""
+    paste: str = ""
+    """Lines to paste for the marked row."""
     note: str = ""
     """What the table does not cover, one sentence."""
 

@@ -12,6 +12,7 @@ import numpy as np
 from rca.events import EventTable
 from rca.experiments.interface import RunProfile
 from rca.experiments.loop_profile import of_loops, symptoms_of_loops
+from rca.experiments.memory_profile import of_memory
 from rca.experiments.symptoms import MIN_SKIPS
 from rca.experiments.training_profile import of_training, symptoms_of_training
 
@@ -160,6 +161,7 @@ def run_profile(events: EventTable, facts: Mapping[str, FactLike]) -> RunProfile
         use_cache=read.flag("use_cache"),
         repeat_spread=read.fact_number("outputs.repeat_spread"),
         **of_loops(read),
+        **of_memory(read),
         **of_training(read, symptom_step),
     )
 

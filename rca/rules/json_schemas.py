@@ -19,6 +19,7 @@ from rca.rules.schema import (
     Cause,
     ExperimentRule,
     RecordFile,
+    RemedyFile,
     SignatureFile,
     Taxonomy,
 )
@@ -30,6 +31,7 @@ SCHEMAS: Mapping[str, type[BaseModel]] = {
     "experiment": ExperimentRule,
     "taxonomy": Taxonomy,
     "records": RecordFile,
+    "remedies": RemedyFile,
 }
 """Kind of file -> its model."""
 FOLDER = "schemas"

@@ -1,41 +1,29 @@
-"""Does a training step fit: the question, the arithmetic of weights and optimizer state, and the verdict.
+"""The sizes of one step, of training or of inference: what decides how much memory it takes.
 
-The activations come from the tracker in the child process (`memory.py`); everything here is arithmetic.
+Everything here is a value or arithmetic on values; the activations come from the trace in the child (`track.py`).
 """
 
 from __future__ import annotations
 
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal
 
-from pydantic import BaseModel, ConfigDict, PositiveInt
+from pydantic import BaseModel, ConfigDict, Field, NonNegativeInt, PositiveInt, ValidationError
 
 from rca.errors import ExperimentError
 from rca.experiments.interface import RunProfile
-from rca.experiments.twin.config import DENSE, FAMILIES
+from rca.experiments.twin.config import DENSE, FAMILIES, SEQ2SEQ
 
 GIB = 2**30
 RESERVE_SHARE = 0.04
 """Share of the capacity kept for fragmentation (convention: allocators rarely use the last percents)."""
 RESERVE_BYTES = int(0.6 * GIB)
 """Context of the driver and workspaces of the libraries (convention: 0.5 to 1 GiB on recent cards)."""
-STATIC_TOO_LARGE = 0.92
-"""Weights, gradients and optimizer state above this share of the capacity: no batch fits."""
-STATIC_ROOMY = 0.7
-"""Below this share it is the batch, not the model, that fills the card."""
 
-_STATE_BYTES: dict[str, float] = {
-    "adam": 8,
-    "momentum": 4,
-    "sgd": 0,
-    "adafactor": 0.1,
-    "8bit": 2,
-    "adagrad": 4,
-    "lion": 4,
-}
+Task = Literal["train", "evaluate", "generate", "serve"]
 
 
 class MemoryQuestion(BaseModel):
-    """Sizes of one training step on one device."""
+    """Sizes of one step on one device."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
@@ -48,36 +36,45 @@ class MemoryQuestion(BaseModel):
     vocab: PositiveInt
     batch: PositiveInt
     seq: PositiveInt
+    """Tokens of one sample; of the prompt when generating, of the longest request when serving."""
+    head_dim: PositiveInt | None = None
+    """Width of one head where it is not `hidden / heads`; counts for the key-value cache only."""
     positions: int | None = None
     labels: PositiveInt = 2
     tied: bool | None = None
-    weights: Literal["fp32", "bf16", "fp16"] = "fp32"
+    task: Task = "train"
+    weights: Literal["fp32", "bf16", "fp16", "int8", "nf4"] = "fp32"
+    """Type in which the weights are kept; `int8` and `nf4` keep embeddings, norms and the head in bf16."""
     compute: Literal["fp32", "bf16", "fp16"] = "fp32"
     """Differs from `weights` under autocast."""
     attention: Literal["eager", "sdpa"] = "sdpa"
     checkpointing: bool = False
-    lora_r: int = 0
+    lora_r: NonNegativeInt = 0
+    lora_targets: Literal["attention", "linear"] = "attention"
+    """`attention`: the query and value projections; `linear`: every matrix of the layers."""
     optimizer: str = "adam"
     """Which state it keeps: adam, momentum, sgd, adafactor, 8bit, adagrad, lion."""
-    zero_stage: int = 0
+    foreach: bool = True
+    """The optimizer handles all weights at once, as torch does on a GPU unless `fused=True`."""
+    accumulation: PositiveInt = 1
+    zero_stage: int = Field(default=0, ge=0, le=3)
+    """ZeRO stage; FSDP with full sharding is stage 3."""
     devices: PositiveInt = 1
+    """Devices that share the step: data parallel in training, tensor parallel in inference."""
+    new_tokens: NonNegativeInt = 0
+    cache: Literal["fp32", "bf16", "fp16", "fp8"] | None = None
+    """Type of the key-value cache; that of the weights when None."""
+    utilization: float = Field(default=0.0, ge=0, le=1)
+    """Share of the card that a server takes at its start (`gpu_memory_utilization`); 0 where nothing is reserved."""
 
-
-class Peak(NamedTuple):
-    """Predicted bytes of one step."""
-
-    total: float
-    static: float
-    """Weights, gradients and optimizer state: what no batch size changes."""
-    weights: float
-    gradients: float
-    optimizer: float
-    activations: float
-    parameters: float
+    @property
+    def training(self) -> bool:
+        """Whether gradients and optimizer state exist."""
+        return self.task == "train"
 
 
 def question_of(profile: RunProfile) -> MemoryQuestion:
-    """Return the run's training step as a question.
+    """Return the run's step as a question.
 
     Raises ExperimentError naming what the run did not record.
     """
@@ -101,31 +98,40 @@ def question_of(profile: RunProfile) -> MemoryQuestion:
         )
     hidden = profile.hidden_size or 0
     heads = profile.num_attention_heads or max(1, hidden // 64)
-    low = profile.precision or "fp32"
-    weights = profile.weight_dtype or "fp32"
     if hidden % heads:
         raise ExperimentError(f"the recorded sizes do not fit together: hidden size {hidden}, {heads} heads")
-    return MemoryQuestion(
-        family=profile.family or "",
-        hidden=hidden,
-        layers=profile.num_layers or 0,
-        heads=heads,
-        kv_heads=profile.num_key_value_heads or heads,
-        ff=profile.intermediate_size or 4 * hidden,
-        vocab=profile.vocab_size or 0,
-        batch=profile.batch_size or 0,
-        seq=profile.seq_length or 0,
-        positions=profile.max_position_embeddings,
-        labels=profile.num_labels or 2,
-        tied=profile.tie_word_embeddings,
-        weights=weights,
-        compute=weights if weights != "fp32" else low,
-        attention="eager" if profile.attn_implementation == "eager" else "sdpa",
-        checkpointing=bool(profile.gradient_checkpointing),
-        lora_r=profile.lora_r or 0,
-        optimizer=state_of(profile.optimizer, profile.momentum),
-        zero_stage=profile.zero_stage or 0,
-        devices=profile.world_size or 1,
+    low = profile.precision or "fp32"
+    stage = profile.zero_stage or 0
+    # DeepSpeed casts the model itself when its half precision is on; autocast over fp32 weights is not what it does.
+    weights = low if stage and low != "fp32" else profile.weight_dtype or "fp32"
+    task: Task = {"eval": "evaluate", "generate": "generate"}.get(profile.oom_phase or "", "train")  # type: ignore[assignment]
+    return _checked(
+        {
+            "family": profile.family,
+            "hidden": hidden,
+            "layers": profile.num_layers,
+            "heads": heads,
+            "kv_heads": profile.num_key_value_heads or heads,
+            "ff": profile.intermediate_size or 4 * hidden,
+            "vocab": profile.vocab_size,
+            "batch": profile.batch_size,
+            "seq": profile.seq_length,
+            "positions": profile.max_position_embeddings,
+            "labels": profile.num_labels or 2,
+            "tied": profile.tie_word_embeddings,
+            "task": task,
+            "weights": weights,
+            "compute": weights if weights != "fp32" else low,
+            "attention": "eager" if profile.attn_implementation == "eager" else "sdpa",
+            "checkpointing": bool(profile.gradient_checkpointing),
+            "lora_r": profile.lora_r or 0,
+            "optimizer": state_of(profile.optimizer, profile.momentum),
+            "foreach": "fused" not in (profile.optimizer or "").lower(),
+            "accumulation": profile.gradient_accumulation_steps or 1,
+            "zero_stage": min(stage, 3),
+            "devices": (profile.world_size or 1) if task in {"train", "evaluate"} else 1,
+            "new_tokens": profile.max_new_tokens or 0 if task == "generate" else 0,
+        }
     )
 
 
@@ -142,48 +148,6 @@ def state_of(optimizer: str | None, momentum: float | None) -> str:
     return "adam"
 
 
-def peak_of(question: MemoryQuestion, tracked: dict[str, float]) -> Peak:
-    """Add the optimizer state to the tracked step; divide what ZeRO divides."""
-    trainable = tracked["trainable"]
-    width = {"fp32": 4, "bf16": 2, "fp16": 2}[question.weights]
-    sharded = question.zero_stage
-    weights, gradients = tracked["weights"], trainable * width
-    state = trainable * _STATE_BYTES[question.optimizer] * (width / 4 if question.optimizer != "8bit" else 1)
-    if sharded and width == 2:
-        state = trainable * (4 + _STATE_BYTES[question.optimizer])
-    activations = tracked["forward_backward"] - weights
-    if sharded >= 1:
-        state /= question.devices
-    if sharded >= 2:
-        activations -= gradients * (1 - 1 / question.devices)
-        gradients /= question.devices
-    if sharded >= 3:
-        weights /= question.devices
-    static = weights + gradients + state
-    scratch = trainable * width / (question.devices if sharded else 1) if question.optimizer == "adam" else 0.0
-    total = max(weights + max(activations, gradients) + state, static + scratch)
-    return Peak(total, static, weights, gradients, state, max(0.0, total - static), tracked["parameters"])
-
-
-def usable(capacity: float) -> float:
-    """Return the bytes of a card that tensors can have."""
-    return capacity * (1 - RESERVE_SHARE) - RESERVE_BYTES
-
-
-def rows(peaks: dict[str, Peak], capacity: float) -> tuple[tuple[str, str], ...]:
-    """Return the what-if table: (change, predicted peak and whether it fits)."""
-    room = usable(capacity)
-    return tuple(
-        (
-            label,
-            f"{found.total / GIB:.1f} GiB ({'fits' if found.total <= room else 'does not fit'}; weights "
-            f"{found.weights / GIB:.1f}, gradients {found.gradients / GIB:.1f}, optimizer {found.optimizer / GIB:.1f}, "
-            f"activations or scratch {found.activations / GIB:.1f})",
-        )
-        for label, found in peaks.items()
-    )
-
-
 def apply(question: MemoryQuestion, change: dict[str, Any]) -> MemoryQuestion:
     """Return the question with new values; a text such as `x0.5` multiplies (never below 1)."""
     update: dict[str, Any] = {}
@@ -191,6 +155,49 @@ def apply(question: MemoryQuestion, change: dict[str, Any]) -> MemoryQuestion:
         if name not in MemoryQuestion.model_fields:
             raise ExperimentError(f"a memory experiment has no setting `{name}`")
         old = getattr(question, name)
-        scaled = isinstance(value, str) and value[:1] == "x"
+        scaled = isinstance(value, str) and value[:1] == "x" and isinstance(old, (int, float))
         update[name] = max(1, int(old * float(str(value)[1:]))) if scaled else value
-    return MemoryQuestion.model_validate({**question.model_dump(), **update})
+    return _checked({**question.model_dump(), **update})
+
+
+def traced(question: MemoryQuestion) -> MemoryQuestion:
+    """Return the question whose trace serves this one: all that is arithmetic takes its plainest value."""
+    plain: dict[str, Any] = {
+        name: MemoryQuestion.model_fields[name].default
+        for name in (
+            "head_dim",
+            "optimizer",
+            "foreach",
+            "accumulation",
+            "zero_stage",
+            "devices",
+            "cache",
+            "utilization",
+        )
+    }
+    plain["new_tokens"] = 0
+    if question.weights in {"int8", "nf4"}:
+        plain |= {"weights": "bf16", "compute": "bf16"}
+    if question.task == "serve":
+        plain |= {"task": "generate", "batch": 1}
+    if not question.training:
+        plain |= {"lora_r": 0, "lora_targets": "attention", "checkpointing": False}
+    return question.model_copy(update=plain)
+
+
+def stacks(question: MemoryQuestion) -> int:
+    """Return how many stacks of `layers` layers the model has."""
+    return 2 if question.family in SEQ2SEQ else 1
+
+
+def usable(capacity: float) -> float:
+    """Return the bytes of a card that tensors can have."""
+    return capacity * (1 - RESERVE_SHARE) - RESERVE_BYTES
+
+
+def _checked(values: dict[str, Any]) -> MemoryQuestion:
+    try:
+        return MemoryQuestion.model_validate(values)
+    except ValidationError as error:
+        first = error.errors()[0]
+        raise ExperimentError(f"the sizes make no step: {'.'.join(map(str, first['loc']))}: {first['msg']}") from error

@@ -34,10 +34,22 @@ class Tracked:
         if task.kind == "probe":
             return {"graph": 2.0 * GIB, "outputs": 0.25 * GIB, "number": 0.0}
         question = MemoryQuestion.model_validate(task.payload)
-        held = self.weights * GIB
+        count = self.weights * GIB / 4
         activations = question.batch * question.seq * self.per_token * GIB * (0.2 if question.checkpointing else 1)
-        count = held / 4
-        return {"forward_backward": held + activations, "weights": held, "parameters": count, "trainable": count}
+        width = 4 if question.weights == "fp32" else 2
+        trainable = 0.01 * count if question.lora_r else count
+        moments = {"start": (0.0, activations), "0 bottom": (trainable * width, 0.1 * activations)}
+        return {
+            "weights": count * width,
+            "layer": count * width / 8,
+            "parameters": count,
+            "trainable": trainable,
+            "matrices": 0.9 * count,
+            "largest": 0.1 * count,
+            **{f"{name}.logits": 0.0 for name in moments},
+            **{f"{name}.gradients": held for name, (held, _) in moments.items()},
+            **{f"{name}.activations": held for name, (_, held) in moments.items()},
+        }
 
 
 def profile(**update: Any) -> RunProfile:
@@ -66,10 +78,13 @@ def test_half_the_batch_that_fits_confirms() -> None:
     assert found.verdict == "confirmed"
     assert (found.control.values[0], found.treatment.values[0]) == pytest.approx((87.92, 46.96), abs=0.01)
     assert found.effect.value == pytest.approx(40.96, abs=0.01)
-    rows = dict(found.details)
-    assert "fits" in rows["gradient checkpointing"]
-    assert "as the run" in rows
-    assert "no training" in found.scope
+    rows = {row[0]: row for row in found.table.rows}
+    assert rows["as the run"][-3:-1] == ("87.9", "no")
+    assert rows["gradient checkpointing"][-2] == "fits"
+    assert found.table.rows[found.table.marked][0] == "gradient checkpointing"
+    assert found.table.paste == "gradient_checkpointing=True"
+    assert "Cheapest that fits: gradient checkpointing" in found.reason
+    assert "nothing was run" in found.scope
 
 
 def test_halving_again_and_again_is_tried() -> None:
@@ -100,6 +115,68 @@ def test_an_outlier_in_length_is_the_length_and_not_the_batch() -> None:
     assert carry_out("half_length", long).verdict == "confirmed"
     assert carry_out("half_batch", long).verdict == "mitigates"
     assert carry_out("half_length", profile()).verdict == "mitigates"
+
+
+def test_a_failure_while_loading_is_no_matter_of_the_batch() -> None:
+    loading = profile(oom_phase="load")
+    assert carry_out("half_batch", loading).verdict == "refuted"
+    assert carry_out("memory_estimate", loading, Tracked(weights=100.0)).verdict == "confirmed"
+    assert carry_out("memory_estimate", loading, Tracked(weights=24.0)).verdict == "not_reproduced"
+
+
+@pytest.mark.parametrize(
+    ("update", "verdict"),
+    [
+        ({"batch_size": 13, "others_bytes": 10 * GIB}, "confirmed"),
+        ({"batch_size": 2, "others_bytes": 10 * GIB}, "not_reproduced"),
+        ({"batch_size": 64, "others_bytes": 10 * GIB}, "refuted"),
+        ({"batch_size": 13, "others_bytes": GIB}, "refuted"),
+        ({"batch_size": 13}, "refuted"),
+    ],
+)
+def test_other_processes_are_the_cause_where_the_step_fits_without_them(update: dict[str, Any], verdict: str) -> None:
+    assert carry_out("memory_alone", profile(**update)).verdict == verdict
+
+
+@pytest.mark.parametrize(
+    ("update", "verdict"),
+    [
+        ({"batch_size": 13, "reserved_unallocated_bytes": 10 * GIB, "tried_bytes": 2 * GIB}, "confirmed"),
+        ({"batch_size": 13, "reserved_unallocated_bytes": 10 * GIB, "tried_bytes": 12 * GIB}, "refuted"),
+        ({"batch_size": 2, "reserved_unallocated_bytes": 10 * GIB, "tried_bytes": 2 * GIB}, "not_reproduced"),
+        ({"batch_size": 64, "reserved_unallocated_bytes": 10 * GIB, "tried_bytes": 2 * GIB}, "refuted"),
+        ({"batch_size": 13, "tried_bytes": 2 * GIB}, "refuted"),
+    ],
+)
+def test_gaps_are_the_cause_where_the_step_fits_without_them(update: dict[str, Any], verdict: str) -> None:
+    assert carry_out("memory_gaps", profile(**update)).verdict == verdict
+
+
+def test_the_cache_is_told_from_the_weights() -> None:
+    serving = profile(oom_phase="generate", batch_size=1024, seq_length=2048, max_new_tokens=2048, precision="bf16")
+    found = carry_out("cache_half", serving, Tracked(per_token=1e-6))
+    assert found.verdict == "confirmed"
+    assert "cache" in found.reason
+    assert carry_out("half_batch", serving).verdict == "not_testable"
+    heavy = Tracked(weights=100.0, per_token=1e-6)
+    assert carry_out("cache_half", serving, heavy).verdict == "refuted"
+    assert carry_out("memory_estimate", serving, heavy).verdict == "confirmed"
+    assert carry_out("cache_half", serving, Tracked(per_token=1e-4)).verdict == "refuted"
+    assert carry_out("cache_half", profile()).verdict == "not_testable"
+
+
+def test_where_observed_and_predicted_bytes_disagree_the_arithmetic_is_doubted() -> None:
+    """Twice: more was allocated than the step can ever take, and less than its weights."""
+    much = profile(batch_size=16, device_capacity_bytes=80 * GIB, allocated_bytes=79 * GIB)
+    agreed = carry_out("half_batch", much)
+    assert agreed.verdict == "confirmed"
+    assert "picture" not in agreed.reason
+    light = carry_out("half_batch", profile(batch_size=2, allocated_bytes=79 * GIB))
+    assert light.verdict == "not_reproduced"
+    assert "79.0 GiB allocated where the arithmetic expects at most" in light.reason
+    heavy = carry_out("half_batch", profile(allocated_bytes=GIB, oom_phase="forward"))
+    assert heavy.verdict == "inconclusive"
+    assert "at least 2.0 GiB of weights" in heavy.reason
 
 
 @pytest.mark.parametrize(
