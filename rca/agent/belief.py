@@ -82,6 +82,10 @@ class Belief:
     def _now(self, item: Hypothesis) -> Hypothesis:
         update: dict[str, object] = {"probability": min(1.0, max(0.0, self.shares[item.cause]))}
         status = self.status.get(item.cause)
+        if status == "confirmed" and self.shares[item.cause] < MOST_LIKELY_SHARE:
+            return item.model_copy(
+                update=update
+            )  # overtaken since: two causes that exclude each other cannot both be it
         if status is not None and item.status != "explained":
             update["status"] = status
         return item.model_copy(update=update)

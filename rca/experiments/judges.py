@@ -71,6 +71,8 @@ class Judgement(NamedTuple):
     """Bayes factor of the counts, where they were used."""
     most: int = MOST
     """Pairs after which an undecided comparison ends."""
+    counts: tuple[int, int] | None = None
+    """Seeds that failed, untreated and treated, where they were counted."""
 
 
 def lost_gap(loss: float, reference: float, chance: float) -> float:
@@ -120,19 +122,19 @@ def judge(
     found = gap(control, treatment, attainable=attainable)
     groups = two_groups([*control, *further]) or two_groups(treatment)
     most = MOST_NOISY if groups or found.mean >= USEFUL else MOST
-    factor = None
+    factor, counts = None, None
     decision: Decision = "undecided"
     if found.above_margin >= CONFIRMING and found.mean >= USEFUL:
         decision = "confirmed" if found.recovered >= RECOVERED else "mitigates"
         if groups:
             middle = max(*control, *treatment) / 2
             failures, treated = (sum(value > middle for value in arm) for arm in (control, treatment))
-            factor = binary_factor(failures, treated, len(control))
+            factor, counts = binary_factor(failures, treated, len(control)), (failures, treated)
             if factor < BAYES_FACTOR_MIXED:
                 decision = "undecided"
     elif found.below_useful >= CERTAINTY:
         decision = "refuted"
-    return Judgement(decision, found, factor, most)
+    return Judgement(decision, found, factor, most, counts)
 
 
 def judge_binary(
@@ -157,7 +159,7 @@ def judge_binary(
         decision = "confirmed" if learns and treated * 4 <= len(treatment) else "mitigates"
     elif treated >= 2 and treated >= failures:
         decision = "refuted"
-    return Judgement(decision, found, factor, MOST_NOISY if failures > treated else MOST)
+    return Judgement(decision, found, factor, MOST_NOISY if failures > treated else MOST, (failures, treated))
 
 
 def binary_factor(control: int, treatment: int, pairs: int) -> float:

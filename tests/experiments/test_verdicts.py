@@ -12,7 +12,8 @@ from typing import Any, get_args
 import pytest
 
 from rca.agent import investigate
-from rca.diagnosis import ExperimentVerdict, Hypothesis
+from rca.agent.belief import Belief
+from rca.diagnosis import Experiment, ExperimentVerdict, Hypothesis
 from rca.experiments.interface import RunProfile
 from rca.experiments.twin.config import TwinConfig
 from rca.experiments.twin.experiment import TwinExperiment
@@ -158,6 +159,28 @@ def test_the_log_says_that_a_leading_cause_is_not_testable() -> None:
     )
     assert "hardware.gpu_fault is not testable here: the device that failed is not here" in result.rounds[-1].why
     assert [item.status for item in result.hypotheses] == ["suspected"]
+
+
+def test_of_two_confirmed_rivals_only_the_one_that_leads_stays_confirmed() -> None:
+    def outcome(verdict: str, name: str) -> Experiment:
+        rule = KNOWLEDGE.experiments[name]
+        return Experiment.model_validate(
+            {"id": name, "title": "", "question": "", "tests": rule.confirms, "prediction": "", "verdict": verdict}
+        )
+
+    found = [
+        Hypothesis(cause=cause, title="", probability=share)
+        for cause, share in (("numerics.lr_too_high", 0.6), ("numerics.bad_init", 0.3))
+    ]
+    belief = Belief(found)
+    belief.learn(KNOWLEDGE.experiments["lr_tenth"], outcome("confirmed", "lr_tenth"))
+    assert belief.final()[0].status == "confirmed"
+    for _ in range(3):
+        belief.learn(KNOWLEDGE.experiments["init_fix"], outcome("confirmed", "init_fix"))
+    assert [(item.cause, item.status) for item in belief.final()] == [
+        ("numerics.bad_init", "confirmed"),
+        ("numerics.lr_too_high", "suspected"),
+    ]
 
 
 def test_a_task_is_the_same_only_with_the_same_content() -> None:
