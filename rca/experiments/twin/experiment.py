@@ -116,7 +116,8 @@ class TwinExperiment:
         if fails and self.profile.late and set(self._observed) & UNSTABLE:
             return Finding("not_testable", self._too_late(), own, None, good)
         control, planted = own, False
-        if self.rule.reproduces and not fails:
+        # On top of settings that break the twin by themselves a planted fault shows nothing.
+        if self.rule.reproduces and not fails and not own.unstable:
             config = changed(twin.config, self.rule.reproduces)
             control, good, fails = self._control(config, reference, planted=True)
             planted = True
@@ -253,12 +254,11 @@ class TwinExperiment:
             f"interval {found.low:+.2f} to {found.high:+.2f}, {found.pairs} paired seeds): "
             f"{100 * found.recovered:.0f} % of what was lost."
         )
-        if judgement.factor is not None:
-            failed = sum(not _clean(outcome) for outcome in control.outcomes)
-            treated = sum(not _clean(outcome) for outcome in treatment.outcomes)
+        if judgement.factor is not None and judgement.counts is not None:
+            failed, treated = judgement.counts
             sentence += (
-                f" The symptom itself shows in {failed} of {found.pairs} seeds and, treated, in {treated} "
-                f"(Bayes factor {judgement.factor:.1f})."
+                f" Counted by seeds, {failed} of {found.pairs} fail and, treated, {treated} (Bayes factor "
+                f"{judgement.factor:.1f})."
             )
         if judgement.decision == "mitigates":
             sentence += " It helps but does not take the failure away."
