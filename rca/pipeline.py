@@ -184,7 +184,7 @@ def _investigate(
     notes: Notes,
     tell: Progress,
 ) -> Investigation:
-    from rca.agent import Investigation, investigate
+    from rca.agent import INTERRUPTED, Investigation, investigate
 
     started = time.monotonic()
     untouched = Investigation(hypotheses=tuple(found), experiments=(), rounds=())
@@ -215,6 +215,7 @@ def _investigate(
         close()
         if not options.partial:
             raise KeyboardInterrupt
+        notes.warnings.append(f"{INTERRUPTED} The experiments that did not run could have settled more.")
     return after
 
 

@@ -120,7 +120,8 @@ def test_ctrl_c_during_the_experiments_writes_the_diagnosis_so_far(tmp_path: Pat
     found = Diagnosis.model_validate_json(next(tmp_path.glob("*.json")).read_text())
     assert found.verdict.cause
     assert found.verdict.status != "confirmed"
-    assert "Interrupted" in found.log[-1].result
+    assert "interrupted" in found.log[-1].result
+    assert any("interrupted" in warning for warning in found.warnings)
     assert not Path(f"/proc/{child}").exists() or "Z" in Path(f"/proc/{child}/stat").read_text().split()[2]
 
 

@@ -51,9 +51,14 @@ class Budget:
         ratio = (USUAL_S + self._seen_s) / (USUAL_S + self._seen_cost)
         return ratio * rule.cost + (0.0 if self._ran else START_S)
 
+    @property
+    def untouched(self) -> bool:
+        """Whether no experiment ran yet."""
+        return self._ran == 0
+
     def fits(self, rule: ExperimentRule) -> bool:
-        """Whether an experiment will probably end in time; the first one always gets its chance."""
-        return not self.over and (not self._ran or self.expected(rule) <= self.left)
+        """Whether an experiment will probably end in time."""
+        return not self.over and self.expected(rule) <= self.left
 
     def allowed(self) -> float:
         """Seconds that an experiment gets: all that is left, unless there is a limit for each. A job that hangs has a

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import Literal, NamedTuple
 
 from rca.agent.belief import Belief, separates
+from rca.agent.budget import Budget
 from rca.experiments.information import expected_bits
 from rca.experiments.interface import RunProfile
 from rca.rules.schema import ExperimentRule
@@ -95,27 +96,33 @@ class Chooser:
         key = keys[self.order]
         return tuple(sorted(found, key=lambda item: (*key(item), item.rule.id)))
 
-    def next(self, belief: Belief, *, fits: Callable[[ExperimentRule], bool], over: bool) -> Choice:
-        """Return the next experiment, or why there is none; `fits` says which ones the time left is enough for."""
+    def next(self, belief: Belief, budget: Budget) -> Choice:
+        """Return the next experiment, or why there is none.
+
+        What the time left is not enough for gives way to what fits; where nothing fits, only the very first experiment
+        gets its chance.
+        """
         ranked = self.considered(belief)
-        if over:
+        if budget.over:
             return Choice(None, "The time for experiments is over.", ranked)
         chosen = self._best(belief, ranked)
         if chosen.rule is None:
-            return self._closing(chosen._replace(why=chosen.why + self._beyond(belief.leading)), fits)
-        if fits(chosen.rule):
+            return self._closing(chosen._replace(why=chosen.why + self._beyond(belief.leading)), budget)
+        if budget.fits(chosen.rule):
             return chosen
         for other in ranked:
-            if fits(other.rule) and (self.asked != "auto" or other.bits >= LEAST_BITS):
+            if budget.fits(other.rule) and (self.asked != "auto" or other.bits >= LEAST_BITS):
                 why = f"The time left is too short for {chosen.rule.id}; {other.bits:.2f} bit expected of this one."
                 return Choice(other.rule, why, ranked)
+        if budget.untouched:
+            return chosen
         return Choice(None, "The time left is shorter than what any open experiment is expected to take.", ranked)
 
-    def _closing(self, stop: Choice, fits: Callable[[ExperimentRule], bool]) -> Choice:
+    def _closing(self, stop: Choice, budget: Budget) -> Choice:
         """Experiments that test no cause, such as the search for the settings that matter, come last."""
         for name, rule in sorted(self.rules.items()):
             if name not in self.done and not rule.predicts and (self.asked != "auto" or self._speaks(rule)):
-                if fits(rule):
+                if budget.untouched or budget.fits(rule):
                     why = f"{stop.why} Time is left to ask: {rule.question}" if self.asked == "auto" else "Asked for."
                     return Choice(rule, why, stop.considered)
                 return Choice(None, f"{stop.why} The time left is too short for {name}.", stop.considered)

@@ -17,7 +17,7 @@ from rca.experiments.information import OTHER, OUTCOMES, likelihood
 from rca.experiments.interface import Experimenter, Material, RunProfile
 from rca.rules.schema import ExperimentRule
 
-INTERRUPTED = "Interrupted by the user; what was found so far stands."
+INTERRUPTED = "The experiments were interrupted; what was found before stands."
 
 
 @dataclass(frozen=True)
@@ -75,7 +75,7 @@ class _Loop:
         choice, interrupted = Choice(None, ""), False
         try:
             while True:
-                choice = self.chooser.next(self.belief, fits=self.budget.fits, over=self.budget.over)
+                choice = self.chooser.next(self.belief, self.budget)
                 if choice.rule is None:
                     break
                 self._round(choice.rule, choice)
