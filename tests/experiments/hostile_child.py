@@ -14,8 +14,13 @@ from typing import Any
 
 from rca.experiments import child
 
+KNOWN = {"hang", "kill", "abort", "hoard", "garbage"}
+"""What the program can be told to do with every task."""
+
 
 def perform(task: str, payload: dict[str, Any]) -> Any:
+    if task not in KNOWN and sys.argv[-1] in KNOWN:
+        task, payload = sys.argv[-1], {"signal": "SIGKILL", "bytes": 2**33}
     note = payload.get("note")
     if note:
         Path(note).write_text(f"{os.getpid()} {os.getpgid(0)} {os.getsid(0)} {os.nice(0)}", encoding="ascii")
