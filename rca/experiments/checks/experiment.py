@@ -14,7 +14,7 @@ from rca.experiments.checks.files import left
 from rca.experiments.checks.probes import CHECKS
 from rca.experiments.interface import NOTHING, Material, RunProfile
 from rca.experiments.twin.report import change_words
-from rca.experiments.workbench import Task, Workbench
+from rca.experiments.workbench import JobDied, Task, Workbench, unfinished
 from rca.rules.schema import ExperimentRule
 
 CPU_SECONDS = 60.0
@@ -51,7 +51,7 @@ class ProbeExperiment:
             asked = Asked(rule, self.profile, self.material, self._measure)
             outcome = CHECKS[rule.probe].judge(asked)
         except ExperimentError as error:
-            outcome = Outcome("not_testable", f"Not tested: {error}.")
+            outcome = Outcome("error" if isinstance(error, JobDied) else "not_testable", f"Not tested: {error}.")
         return Experiment(
             id=rule.id,
             title=rule.title,
@@ -75,6 +75,6 @@ class ProbeExperiment:
         )
         answer = self.bench.run([task], deadline=self.until)[0]
         if answer.error:
-            raise ExperimentError(f"the check did not finish: {answer.error}")
+            raise unfinished("the check did not finish", answer)
         found: Found = answer.result
         return found

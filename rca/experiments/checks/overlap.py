@@ -223,6 +223,7 @@ def _compared(train: Sequence[Sample], held: Sequence[Sample]) -> dict[str, Any]
     same = {id(sample) for sample, _other in [*exact, *plain]}
     rest = [sample for sample in telling if id(sample) not in same and sample.words]
     near = _near(train, rest)
+    known = min(sum(bool(sample.words) for sample in train), MOST_NEAR)
     repeats = Counter(sample.plain for sample in train if sample.telling)
     count = sum(repeats.values())
     return {
@@ -233,7 +234,8 @@ def _compared(train: Sequence[Sample], held: Sequence[Sample]) -> dict[str, Any]
         "pairs": [[one.place, other.place] for one, other in [*exact, *plain][:6]],
         "near_pairs": [[one.place, other.place, round(score, 2)] for one, other, score in near[:6]],
         "train_repeats": sum(number - 1 for number in repeats.values()) / count if count else 0.0,
-        "compared_near": len(rest) if any(sample.words for sample in train) else 0,
+        "compared_near": min(len(rest), MOST_NEAR) if known else 0,
+        "known_near": known,
     }
 
 

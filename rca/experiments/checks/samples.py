@@ -9,7 +9,10 @@ import io
 import json
 import math
 import re
+import struct
+import tokenize
 import zipfile
+import zlib
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -76,6 +79,13 @@ class Reading:
     """Files that are not what their name says: (file, what is wrong)."""
 
 
+_BROKEN = (
+    *(OSError, ValueError, KeyError, TypeError, EOFError, RecursionError, struct.error),
+    *(zipfile.BadZipFile, zlib.error, NotImplementedError, RuntimeError, tokenize.TokenError),
+)
+"""What the readers of json, csv, zip, npy and Parquet raise for a file that is not what its name says."""
+
+
 class _Unusable(ValueError):
     """The file holds no samples, or more than is read."""
 
@@ -98,7 +108,7 @@ def read_samples(root: Path, *, named: bool) -> Reading:
             found.tables.extend(_table(root, file, named=named))
         except _Unusable as error:
             found.unread.append((shown(file.path), str(error)))
-        except (OSError, ValueError, zipfile.BadZipFile, EOFError, KeyError, RecursionError) as error:
+        except _BROKEN as error:
             said = " ".join(str(error).split())[:120]
             found.damaged.append((shown(file.path), f"{type(error).__name__}: {said}"))
     return found

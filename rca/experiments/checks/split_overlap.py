@@ -49,7 +49,7 @@ def judge(asked: Asked) -> Outcome:
         ("shared", f"{hits / total:.1%} of {total:,} (95 % interval {low:.1%} to {high:.1%})"),
         ("the same in every byte", str(found["exact"])),
         ("the same words", str(found["plain"])),
-        ("most of the same phrases", f"{near} of {found['compared_near']:,} compared"),
+        ("most of the same phrases", f"{near} of {found['compared_near']:,} compared with {found['known_near']:,}"),
         ("repetitions within the training", f"{repeats:.1%}"),
         *((f"held-out samples whose {name} the training has", f"{shared:,} of {held:,}")
           for name, _being, shared, held in found["groups"][:4]),

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import re
+import struct
 import zipfile
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
@@ -107,7 +108,7 @@ def _checkpoint(root: Path, file: LeftFile, budget: int) -> dict[str, Any]:
                 bad = [record.filename for record in records if not _intact(archive, record)]
     except zipfile.BadZipFile:
         return {**found, "problem": "is cut off: its archive has no directory at the end"}
-    except (OSError, ValueError, NotImplementedError, RuntimeError) as error:
+    except (OSError, ValueError, NotImplementedError, RuntimeError, struct.error) as error:
         return {**found, "problem": f"cannot be read ({type(error).__name__})"}
     # A file written without checksums disagrees in every record; damage hits some of them.
     wrong = f"has {len(bad)} records that differ from their checksum, e.g. {shown(bad[0])[:100]}" if bad else ""
@@ -119,7 +120,7 @@ def _intact(archive: zipfile.ZipFile, record: zipfile.ZipInfo) -> bool:
         with archive.open(record) as stream:
             while stream.read(1 << 20):
                 pass
-    except zipfile.BadZipFile:
+    except (zipfile.BadZipFile, EOFError):
         return False
     return True
 

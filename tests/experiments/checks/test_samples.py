@@ -130,3 +130,20 @@ def test_too_many_rows_are_cut_and_said(tmp_path: Path, monkeypatch: pytest.Monk
 def test_one_named_file_is_read(tmp_path: Path) -> None:
     write_lines(tmp_path / "anything.jsonl", [{"foo": 1.0}])
     assert read_samples(tmp_path / "anything.jsonl", named=True).tables[0].rows == 1
+
+
+@pytest.mark.parametrize(
+    ("name", "content"),
+    [
+        ("train.npy", b"\x93NUMPY\x01\x00\x76\x00" + b"{'descr': (((((" + b" " * 103),
+        ("train.npz", b"PK\x01\x02\x14\x00\xff\x00" + bytes(38) + b"PK\x05\x06\0\0\0\0\x01\0\x01\0\x2e" + bytes(9)),
+        ("train.parquet", b"PAR1" + b"\xff" * 40 + b"PAR1"),
+        ("train.csv", b'a,b\n1,2\n"3,4,5,6\n'),
+        ("train.json", b"\xff\xfe\x00"),
+    ],
+)  # fmt: skip
+def test_headers_that_break_their_readers_are_damage(tmp_path: Path, name: str, content: bytes) -> None:
+    (tmp_path / name).write_bytes(content)
+    found = read_samples(tmp_path, named=True)
+    assert [file for file, _why in found.damaged] == [name]
+    assert not found.tables

@@ -56,7 +56,7 @@ def test_near_copies_are_found_by_their_phrases(tmp_path: Path, judged: Judge) -
     found = judged("split_overlap")
     assert found.verdict == "confirmed"
     rows = dict(found.details)
-    assert rows["most of the same phrases"] == "20 of 100 compared"
+    assert rows["most of the same phrases"] == "20 of 100 compared with 300"
 
 
 def test_a_training_that_repeats_itself_as_often_proves_nothing(tmp_path: Path, judged: Judge) -> None:
