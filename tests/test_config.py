@@ -26,6 +26,20 @@ def test_pyproject_is_used_when_there_is_no_rca_toml(tmp_path) -> None:
     assert defaults(folder=tmp_path)["analyze"] == {"redact": "none"}
 
 
+def test_how_experiments_are_done_holds_for_both_commands_and_paths_are_relative_to_the_file(tmp_path) -> None:
+    text = 'budget = "5m"\nlimit = "20s"\ntwin = "my_twin.py:build"\ndata = "samples"\nexperiments = "all"\n'
+    (tmp_path / "rca.toml").write_text(text)
+    found = defaults(folder=tmp_path)
+    expected = {
+        "budget": "5m",
+        "limit": "20s",
+        "twin": str(tmp_path / "my_twin.py:build"),
+        "data": str(tmp_path / "samples"),
+    }
+    assert found["experiment"] == expected
+    assert found["analyze"] == {**expected, "experiments": "all"}
+
+
 def test_no_file_no_defaults(tmp_path) -> None:
     assert defaults(folder=tmp_path)["analyze"] == {}
 
