@@ -82,12 +82,13 @@ def _run_and_leave(request: dict[str, Any], writer: int) -> NoReturn:
             answer["device_bytes"] = peak(request["device"])
         code = 0
     except MemoryError:
-        answer = {"ok": False, "error": f"the job ran out of memory ({_memory(request)})"}
+        answer = {"ok": False, "died": True, "error": f"the job ran out of memory ({_memory(request)})"}
     except Exception as error:  # the boundary of a process: whatever a job raises is its answer
         text = f"{type(error).__name__}: {' '.join(str(error).split())[:400]}"
-        if "can't allocate memory" in text or "OutOfMemory" in text:
+        starved = "can't allocate memory" in text or "OutOfMemory" in text
+        if starved:
             text = f"the job ran out of memory ({_memory(request)}): {text}"
-        answer = {"ok": False, "error": text}
+        answer = {"ok": False, "died": starved, "error": text}
     try:
         data = json.dumps(answer).encode()
         while data:

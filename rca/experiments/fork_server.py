@@ -98,7 +98,7 @@ class ForkServer:
             os.close(reader)
             os.close(writer)
             why = f"the system could not start a process for the job: {error.strerror}"
-            self._answer({"id": request["id"], "ok": False, "error": why})
+            self._answer({"id": request["id"], "ok": False, "died": True, "error": why})
             return
         if pid == 0:
             for fd in (reader, self.results, self.selector.fileno(), *(job.fd for job in self.jobs.values())):
@@ -165,7 +165,7 @@ class ForkServer:
 
 def _outcome(job: _Job, status: int) -> dict[str, Any]:
     if job.ending:
-        return {"ok": False, "error": job.ending}
+        return {"ok": False, "died": True, "error": job.ending}
     try:
         answer = json.loads(job.data)
     except ValueError:
@@ -173,8 +173,8 @@ def _outcome(job: _Job, status: int) -> dict[str, Any]:
     if isinstance(answer, dict) and "ok" in answer:
         return answer
     if job.data and not os.WIFSIGNALED(status):
-        return {"ok": False, "error": "the job answered with something that is no result"}
-    return {"ok": False, "error": _death(job, status)}
+        return {"ok": False, "died": True, "error": "the job answered with something that is no result"}
+    return {"ok": False, "died": True, "error": _death(job, status)}
 
 
 def _death(job: _Job, status: int) -> str:

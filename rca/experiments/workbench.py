@@ -14,12 +14,14 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from rca.errors import ExperimentError
 from rca.experiments.child_process import ChildEnded, ChildProcess
 from rca.experiments.devices import environment
 
 MEMORY_BYTES = 2 * 2**30
 """Address space that a CPU job may take on top of the imported libraries; a tiny training needs a fifth of it."""
 TIME_OVER = "the time for experiments was over"
+_FIELDS = ("result", "error", "died", "device_bytes")
 PATIENCE = 0.5
 """Seconds after the deadline in which the child may show that it still listens; else it is killed."""
 
@@ -49,8 +51,20 @@ class Answer:
 
     result: Any = None
     error: str = ""
+    died: bool = False
+    """Its process ended before it could answer."""
     device_bytes: int = 0
     """Most memory that it held on a GPU."""
+
+
+class JobDied(ExperimentError):
+    """The process of a job ended before it could answer: says nothing about the run."""
+
+
+def unfinished(said: str, answer: Answer) -> ExperimentError:
+    """Return the error of an experiment whose job gave no result; `said` comes before its reason."""
+    text = f"{said}: {answer.error}"
+    return JobDied(text) if answer.died else ExperimentError(text)
 
 
 @dataclass
@@ -89,7 +103,7 @@ class Workbench:
                 # One that never got ready will not do so the next time; one that ended takes its two jobs along.
                 dead = self._child is None or not self._child.ready
                 lost = [*open_.values(), *(task.key for task in waiting)] if dead else list(open_.values())
-                _answer_all(answers, lost, str(error))
+                _answer_all(answers, lost, str(error), died=True)
                 self._end(patience=PATIENCE / 5)
                 open_ = {}
                 if dead:
@@ -98,7 +112,7 @@ class Workbench:
             for document in documents:
                 key = open_.pop(document["id"], "")
                 if key:
-                    answer = Answer(document.get("result"), document.get("error", ""), document.get("device_bytes", 0))
+                    answer = Answer(**{name: document[name] for name in _FIELDS if name in document})
                     answers[key] = answer
                     if not answer.error:
                         self.known[key] = answer
@@ -160,8 +174,8 @@ class Workbench:
         return self._child
 
 
-def _answer_all(answers: dict[str, Answer], keys: Iterable[str], error: str) -> None:
-    answers.update({key: Answer(error=error) for key in keys})
+def _answer_all(answers: dict[str, Answer], keys: Iterable[str], error: str, *, died: bool = False) -> None:
+    answers.update({key: Answer(error=error, died=died) for key in keys})
 
 
 def _environment(device: str) -> dict[str, str]:

@@ -14,7 +14,10 @@ import pytest
 from rca.agent import investigate
 from rca.agent.belief import Belief
 from rca.diagnosis import Experiment, ExperimentVerdict, Hypothesis
+from rca.experiments.checks.experiment import ProbeExperiment
 from rca.experiments.interface import RunProfile
+from rca.experiments.loops.experiment import LoopExperiment
+from rca.experiments.memory.experiment import MemoryExperiment
 from rca.experiments.twin.config import TwinConfig
 from rca.experiments.twin.experiment import TwinExperiment
 from rca.experiments.workbench import Answer, Task, Workbench
@@ -26,6 +29,19 @@ from tests.experiments.conftest import PretendBench
 KNOWLEDGE = load()
 VERDICTS = get_args(ExperimentVerdict)
 HIGH_RATE = RunProfile(family="llama", hidden_size=64, learning_rate=0.1, symptoms=("diverged", "plateau"))
+OUT_OF_MEMORY = RunProfile(
+    family="llama",
+    hidden_size=1024,
+    num_layers=8,
+    num_attention_heads=16,
+    vocab_size=32000,
+    optimizer="adamw",
+    batch_size=16,
+    seq_length=1024,
+    precision="bf16",
+    device_capacity_bytes=8 * 2**30,
+    symptoms=("out_of_memory",),
+)
 Loss = Callable[[TwinConfig, int], "float | list[float]"]
 
 
@@ -70,12 +86,12 @@ def test_every_verdict_has_its_reason(verdict: str, loss: Loss, said: str, soon:
 class BrokenBench(Workbench):
     """Answers every task with the same error."""
 
-    def __init__(self, error: str) -> None:
+    def __init__(self, error: str, *, died: bool = True) -> None:
         super().__init__()
-        self.error = error
+        self.error, self.died = error, died
 
     def run(self, tasks: Any, *, deadline: float) -> list[Answer]:
-        return [Answer(error=self.error) for _ in tasks]
+        return [Answer(error=self.error, died=self.died) for _ in tasks]
 
 
 @pytest.mark.parametrize(
@@ -186,3 +202,23 @@ def test_of_two_confirmed_rivals_only_the_one_that_leads_stays_confirmed() -> No
 def test_a_task_is_the_same_only_with_the_same_content() -> None:
     assert Task("train", {"a": 1, "b": 2}).key == Task("train", {"b": 2, "a": 1}).key
     assert Task("train", {"a": 1}).key != Task("probe", {"a": 1}).key
+
+
+@pytest.mark.parametrize(
+    ("name", "profile"),
+    [
+        ("half_batch", OUT_OF_MEMORY),
+        ("use_cache", OUT_OF_MEMORY.model_copy(update={"symptoms": ("tokens_slow_down",), "token_growth": 3.0})),
+        ("release_graph", OUT_OF_MEMORY.model_copy(update={"symptoms": ("memory_grows",), "growth_gib_per_step": 1.0})),
+    ],
+)
+def test_a_job_that_died_is_an_error_whatever_the_kind_of_experiment(
+    name: str, profile: RunProfile, soon: float
+) -> None:
+    rule = KNOWLEDGE.experiments[name]
+    kinds: dict[str, Any] = {"memory": MemoryExperiment, "probe": ProbeExperiment, "loop": LoopExperiment}
+    for died, verdict in ((True, "error"), (False, "not_testable")):
+        bench = BrokenBench("the job was ended by SIGKILL" if died else "the time for experiments was over", died=died)
+        found = kinds[rule.kind](rule, profile, bench, soon).carry_out()
+        assert found.verdict == verdict
+        assert bench.error in found.reason

@@ -19,6 +19,8 @@ from rca.rules.schema import ExperimentRule
 
 CPU_SECONDS = 60.0
 """CPU time that one measurement may take; reading is bounded by bytes well below that."""
+LONGEST = 600
+"""Characters of a sentence or a figure."""
 _NEEDS = {
     "weights": "the run left no weight files",
     "tokenizer": "the run left no tokenizer (tokenizer.json, vocab.json or vocab.txt)",
@@ -60,9 +62,9 @@ class ProbeExperiment:
             prediction=rule.says,
             change=change_words(rule),
             verdict=outcome.verdict,
-            reason=outcome.reason,
-            scope=outcome.scope,
-            details=outcome.details,
+            reason=_plain(outcome.reason),
+            scope=_plain(outcome.scope),
+            details=tuple((_plain(label), _plain(value)) for label, value in outcome.details),
             seconds=round(time.perf_counter() - started, 2),
         )
 
@@ -78,3 +80,9 @@ class ProbeExperiment:
             raise unfinished("the check did not finish", answer)
         found: Found = answer.result
         return found
+
+
+def _plain(text: str) -> str:
+    """Names in the run's files may hold anything: no control characters, nothing that is no text, no end."""
+    kept = "".join(letter if letter.isprintable() else " " for letter in text[: 4 * LONGEST])
+    return kept if len(kept) <= LONGEST else f"{kept[:LONGEST]} ..."

@@ -12,7 +12,7 @@ from rca.experiments.loops.config import LoopConfig, Setting, changed, loop_of
 from rca.experiments.loops.judging import contrast, decide, mean, number, reproduction
 from rca.experiments.loops.report import LoopArm, LoopFinding, report
 from rca.experiments.twin.report import change_words, words
-from rca.experiments.workbench import Task, Workbench
+from rca.experiments.workbench import JobDied, Task, Workbench, unfinished
 from rca.rules.schema import ExperimentRule, LoopRule
 
 _REPEATS = 5
@@ -35,7 +35,8 @@ class LoopExperiment:
         try:
             finding = self._test()
         except ExperimentError as error:
-            finding = LoopFinding("not_testable", f"Not tested: {error}.")
+            verdict: ExperimentVerdict = "error" if isinstance(error, JobDied) else "not_testable"
+            finding = LoopFinding(verdict, f"Not tested: {error}.")
         return report(self.rule, finding, seconds=time.perf_counter() - started)
 
     def _test(self) -> LoopFinding:
@@ -85,7 +86,7 @@ class LoopExperiment:
         }
         answer = self.bench.run([Task("loop", payload, cpu_seconds=90.0, family=family)], deadline=self.until)[0]
         if answer.error:
-            raise ExperimentError(f"the loop did not finish: {answer.error}")
+            raise unfinished("the loop did not finish", answer)
         figures = dict(zip(different, answer.result, strict=True))
         return [LoopArm(config, figures[config]) for config in configs]
 
