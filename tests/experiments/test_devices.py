@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+import time
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import SimpleNamespace
@@ -15,6 +16,8 @@ import pytest
 
 from rca.experiments import devices
 from rca.experiments.devices import choose_device, environment, free_gpu, share, torch_has_cuda
+from rca.experiments.twin.config import TwinConfig
+from rca.experiments.workbench import Task, Workbench
 
 GIB = 2**30
 
@@ -204,3 +207,18 @@ def test_a_job_on_the_gpu_keeps_to_its_share() -> None:
     )
     done = subprocess.run([sys.executable, "-c", program], check=True, capture_output=True, text=True)
     assert done.stdout.strip() == "kept"
+
+
+@pytest.mark.gpu
+def test_jobs_use_the_gpu_and_their_server_never_touches_it() -> None:
+    if free_gpu() is None or not torch_has_cuda():
+        pytest.skip("needs a CUDA device that nobody uses")
+    config = TwinConfig(family="mlp", steps=3).model_dump(mode="json")
+    bench = Workbench(device="cuda")
+    task = Task("train", {"config": config, "seed": 0, "device": "cuda"})
+    answer = bench.run([task], deadline=time.monotonic() + 120)[0]
+    assert answer.error == ""
+    assert answer.device_bytes > 0
+    assert bench._child is not None
+    assert "/dev/nvidia" not in Path(f"/proc/{bench._child.pid}/maps").read_text(encoding="utf-8", errors="replace")
+    bench.close()
