@@ -31,6 +31,8 @@ from rca.experiments.fork_server import ForkServer
 
 MAX_FILE = 256 * 1024 * 1024
 """Largest file that a job may write, its part of the error output included."""
+NICENESS = 10
+"""Of the server and its jobs, unless `rca` itself runs at a lower priority: whoever works on the machine comes first."""
 _PR_SET_PDEATHSIG = 1
 
 
@@ -38,7 +40,7 @@ def serve(source: int = 0, sink: int = 1) -> NoReturn:
     """Answer requests until standard input ends."""
     results = os.dup(sink)
     os.dup2(2, 1)
-    os.nice(10)
+    os.nice(max(0, NICENESS - os.nice(0)))
     _preload()
     try:
         ForkServer(source, results, prepare=_prepare, work=_run_and_leave).run()
