@@ -19,6 +19,8 @@ from rca.rules.schema import LoopRule
 STEP_MS = 20.0
 """Length of a step of the loading loop; the run's own proportions are kept."""
 MOST_WORKERS = 8
+LITTLE_WAITING = 0.05
+"""Share of waiting below which worker processes keep up: the step then does not last as long as their reading."""
 MOST_TOKENS = 24
 """Tokens of an answer; what a token costs grows as it does over a long one."""
 NEW_TOKENS = 24
@@ -137,7 +139,7 @@ def loop_of(profile: RunProfile, rule: LoopRule) -> tuple[LoopConfig, Setting]:
     fields: dict[str, Any] = {}
     setting = Setting()
     if rule.runs == "load":
-        fields = _loading(profile)
+        fields, setting = _loading(profile)
     elif rule.runs == "pad":
         fields, setting = _padding(profile)
     elif rule.runs == "step":
@@ -178,16 +180,18 @@ def changed(config: LoopConfig, change: dict[str, Any]) -> LoopConfig:
         raise ExperimentError(f"a loop cannot take {change}: {error.errors()[0]['msg']}") from error
 
 
-def _loading(profile: RunProfile) -> dict[str, Any]:
+def _loading(profile: RunProfile) -> tuple[dict[str, Any], Setting]:
     """Reading and computing in the run's proportions: with worker processes the step lasts as long as they need."""
     share = min(max(profile.data_share or 0.0, 0.0), 0.98)
     workers = min(profile.num_workers or 0, MOST_WORKERS)
-    slow = share >= 0.05
-    return {
+    slow = share >= LITTLE_WAITING
+    fields = {
         "num_workers": workers,
         "read_ms": round(STEP_MS * (workers if workers and slow else share), 3),
         "compute_ms": round(STEP_MS * (1 - share), 3),
     }
+    unknown = profile.num_workers is None
+    return fields, Setting(notes=("the number of loader processes (not recorded; none stands in)",) if unknown else ())
 
 
 def _padding(profile: RunProfile) -> tuple[dict[str, Any], Setting]:
@@ -228,7 +232,8 @@ def _holding(profile: RunProfile) -> tuple[dict[str, Any], Setting]:
         "keeps": "outputs" if evaluates and not profile.eval_accumulation_steps else "number",
         "grad": not evaluates,
     }
-    return fields, Setting(question=question, depth=question.layers)
+    notes = ("the batch of the evaluation (that of the training stands in)",) if evaluates else ()
+    return fields, Setting(question=question, depth=question.layers, notes=notes)
 
 
 def _writing(profile: RunProfile) -> dict[str, Any]:
@@ -274,4 +279,7 @@ def _decoder(profile: RunProfile, *, trained: bool) -> Setting:
     if twin.config.family in DENSE or twin.config.family not in DECODERS:
         raise ExperimentError(f"{twin.config.family} does not generate token by token")
     config = reference_of(TwinConfig() if trained else twin.config)
-    return Setting(twin=config.model_copy(update={"steps": TRAINED_STEPS}) if trained else config)
+    if not trained:
+        return Setting(twin=config)
+    notes = () if twin.config.family == config.family else (f"the model class {twin.config.family}",)
+    return Setting(twin=config.model_copy(update={"steps": TRAINED_STEPS}), notes=notes)

@@ -98,7 +98,8 @@ class LoopExperiment:
         verdict: ExperimentVerdict = decide(loop, found)
         which = f"the planted fault ({rule.planted})" if planted else "the run's own settings"
         if control.config == treatment.config:
-            said = f"With {which} the loop shows the symptom although {change_words(rule)} is what it has already."
+            treated = change_words(rule)
+            said = f"{treated[:1].upper()}{treated[1:]}: the run has that already, so it is not the reason."
             return LoopFinding("refuted", said, control, None, None, planted, setting)
         if loop.timed:
             said = f"With {which} the loop waits as the run does; with {change_words(rule)} {_in_words(loop, verdict)}."
