@@ -33,6 +33,12 @@ class Belief:
         return max(self.hypotheses, key=lambda cause: (self.shares[cause], cause), default=OTHER)
 
     @property
+    def lead(self) -> float:
+        """Share of the leading cause among the open hypotheses: no experiment can test what is not listed."""
+        listed = sum(self.shares[cause] for cause in self.hypotheses if self.open(cause))
+        return self.of(self.leading) / listed if listed > 0 and self.open(self.leading) else 0.0
+
+    @property
     def leaders(self) -> tuple[tuple[str, float], ...]:
         """The first causes with their probabilities."""
         known = sorted(self.hypotheses, key=lambda cause: (-self.shares[cause], cause))

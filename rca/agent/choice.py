@@ -131,8 +131,8 @@ class Chooser:
     def _best(self, belief: Belief, ranked: tuple[Ranked, ...]) -> Choice:
         leading = belief.leading
         share = belief.of(leading)
-        settled = share >= CONFIDENT and belief.status.get(leading) == "confirmed"
-        told = f"{leading} is confirmed and has a probability of {share:.2f}."
+        settled = belief.status.get(leading) == "confirmed" and belief.lead >= CONFIDENT
+        told = f"{leading} is confirmed and has a probability of {share:.2f}, far above every rival."
         if not ranked:
             return Choice(None, told if settled else self._nothing_left(belief))
         best = self._preferred(belief, ranked) if self.order == "information" else ranked[0]

@@ -227,6 +227,20 @@ class Slow(Pretend):
         return super().__call__(rule, seconds=seconds, **run)
 
 
+def test_a_confirmed_cause_far_above_its_rivals_settles_it_whatever_is_not_listed() -> None:
+    pretend = Pretend({"e_a": "confirmed"})
+    result = go(pretend, hypotheses(a=0.3, b=0.05))
+    assert pretend.asked == ["e_a"]
+    assert result.hypotheses[0].probability < 0.9
+    assert "far above every rival" in result.rounds[-1].why
+
+
+def test_a_confirmed_cause_with_a_close_rival_does_not_settle_it() -> None:
+    pretend = Pretend({"e_a": "confirmed", "e_b": "refuted"})
+    go(pretend, hypotheses(a=0.4, b=0.4))
+    assert pretend.asked == ["e_a", "e_b"]
+
+
 @pytest.mark.parametrize("speed", [0.1, 1, 4, 1000])
 @pytest.mark.parametrize("budget", [0.5, 5, 20, 60])
 def test_the_budget_is_kept_however_slow_the_machine_is(budget: float, speed: float) -> None:
