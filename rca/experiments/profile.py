@@ -14,7 +14,7 @@ from rca.experiments.interface import RunProfile
 from rca.experiments.loop_profile import of_loops, symptoms_of_loops
 from rca.experiments.memory_profile import of_memory
 from rca.experiments.symptoms import MIN_SKIPS
-from rca.experiments.training_profile import of_training, symptoms_of_training
+from rca.experiments.training_profile import of_training, symptoms_of_training, with_start
 
 _FAMILIES = (
     *("gpt_neox", "gpt_neo", "gptj", "gpt2", "distilbert", "roberta", "electra", "bert", "bart"),
@@ -146,7 +146,7 @@ def run_profile(events: EventTable, facts: Mapping[str, FactLike]) -> RunProfile
         allocated_bytes=read.fact_bytes("oom.allocated_gib"),
         tried_bytes=read.fact_bytes("oom.tried_gib"),
         seed=read.whole("seed", least=0),
-        symptoms=tuple(_symptoms(read)),
+        symptoms=with_start(tuple(_symptoms(read)), read),
         pretrained=_pretrained(read, first_loss, vocab),
         num_labels=read.whole("num_labels"),
         attn_implementation=read.text("attn_implementation"),

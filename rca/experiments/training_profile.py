@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -10,7 +10,7 @@ import numpy.typing as npt
 
 from rca.events import MetricSeries
 from rca.experiments.loop_profile import Reader
-from rca.experiments.symptoms import climbs
+from rca.experiments.symptoms import STARTS_HIGH, climbs
 
 AT_PEAK, AT_RATE = 0.9, 0.9
 """Share of the peak, or of the rate at the failure, that counts as being there."""
@@ -55,10 +55,17 @@ def symptoms_of_training(read: Reader) -> Iterator[str]:
     if read.fact("grad_norm.tiny") is True or (read.fact_number("grad_norm.zero_share") or 0.0) >= ZERO_SHARE:
         yield "tiny_gradients"
     norms = read.events.metric("grad_norm")
-    if norms is not None and climbs([float(norm) for norm in norms.value]):
+    moved = read.fact("loss.plateau") is not True
+    if moved and norms is not None and climbs([float(norm) for norm in norms.value]):
         yield "norm_climbs"
     if read.fact("grad_norm.layers_vanish") is True:
         yield "vanishing"
+
+
+def with_start(symptoms: Sequence[str], read: Reader) -> tuple[str, ...]:
+    """Return the words, and how high the loss began where something went wrong at all."""
+    high = bool(symptoms) and read.fact("loss.first_too_high") is True
+    return (*symptoms, STARTS_HIGH) if high else tuple(symptoms)
 
 
 def _schedule(read: Reader, step: int | None) -> dict[str, Any]:

@@ -76,7 +76,19 @@ def test_gradients_that_vanish_or_add_up_have_words() -> None:
     assert "vanishing" in beside(stuck, layer_ratio=1e-6)
     assert "vanishing" not in beside(stuck, layer_ratio=0.1)
     assert "tiny_gradients" in beside(stuck, norms=(1e-9,) * 60)
-    assert "norm_climbs" in beside(stuck, norms=tuple(float(step) for step in range(1, 61)))
+    climbing = tuple(float(step) for step in range(1, 61))
+    assert "norm_climbs" in beside(falling(3.5), norms=climbing)
+    assert "norm_climbs" not in beside(stuck, norms=climbing)
+
+
+def test_what_began_far_above_chance_is_not_explained_by_what_breaks_later() -> None:
+    high = [4 * CHANCE, *[9 * CHANCE] * 20, *[50 * CHANCE] * 3, *[math.nan] * 36]
+    assert words(high) == {"nan_after_growth", "starts_high"}
+    assert words(falling(2.0), lost=0.0) == frozenset()
+    run = ("nan_after_growth", "starts_high")
+    assert not reproduces(run, frozenset({"nan_after_growth"}), planted=True)
+    assert reproduces(run, frozenset({"nan_after_growth", "starts_high"}), planted=True)
+    assert reproduces(run, frozenset({"plateau"}), planted=False)
 
 
 def test_only_a_steady_rise_from_the_start_climbs() -> None:

@@ -66,6 +66,13 @@ def test_symptoms_beside_the_curve() -> None:
     assert run_profile(table, facts(grad_norm__layers_vanish=True)).symptoms == ("vanishing",)
 
 
+def test_a_high_start_counts_only_beside_a_symptom() -> None:
+    table = events({})
+    assert run_profile(table, facts(loss__first_too_high=True)).symptoms == ()
+    both = facts(loss__first_too_high=True, loss__nan_step=40)
+    assert run_profile(table, both).symptoms == ("nan_abrupt", "starts_high")
+
+
 def test_a_norm_that_climbs_from_the_start_is_seen_in_its_series() -> None:
     climbing = events({}, {"grad_norm": [1.0 + step / 4 for step in range(60)]})
     assert run_profile(climbing, {}).symptoms == ("norm_climbs",)

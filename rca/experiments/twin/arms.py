@@ -15,6 +15,8 @@ from rca.experiments.symptoms import UNSTABLE, Evaluation, shown
 from rca.experiments.twin.config import TwinConfig
 from rca.experiments.workbench import TIME_OVER, Task, Workbench
 
+ABOVE_START = 1.5
+"""Loss over the first loss from which a training is no longer an ordinary one."""
 LEAST_LEARNT = 0.2
 """Share of the chance loss that the reference arm must learn away; less means that the engine is broken."""
 
@@ -59,8 +61,8 @@ class TrainedArm:
 
     @property
     def norms(self) -> tuple[float, ...]:
-        """Gradient norms of all steps and seeds, before clipping."""
-        return tuple(norm for outcome in self.outcomes for norm in outcome.raw.get("grad_norms", ()))
+        """Gradient norms of all seeds, before clipping, while the training was ordinary."""
+        return tuple(norm for outcome in self.outcomes for norm in _ordinary(outcome))
 
     @property
     def unstable(self) -> bool:
@@ -171,6 +173,17 @@ def _outcome(result: dict[str, Any], reference: dict[str, Any]) -> Outcome:
         finite=all(loss is None or math.isfinite(loss) for loss in losses),
         raw=result,
     )
+
+
+def _ordinary(outcome: Outcome) -> Sequence[float]:
+    """Norms up to the step at which the loss is no longer a number, or well above where it began."""
+    losses = [loss for loss in outcome.losses if loss is not None]
+    end = next(
+        (step for step, loss in enumerate(losses) if not loss <= ABOVE_START * losses[0]),
+        len(losses),
+    )
+    norms: Sequence[float] = outcome.raw.get("grad_norms", ())
+    return norms[:end]
 
 
 def _rounded(value: float) -> float:

@@ -21,7 +21,7 @@ from rca.experiments.judges import (
     harmful,
     reproduced,
 )
-from rca.experiments.symptoms import UNSTABLE, reproduces
+from rca.experiments.symptoms import STARTS_HIGH, UNSTABLE, reproduces
 from rca.experiments.trial import Seen, Trial, carry_through
 from rca.experiments.twin.arms import BrokenReference, Outcome, OutOfTime, TrainedArm, train
 from rca.experiments.twin.config import (
@@ -99,7 +99,8 @@ class TwinExperiment:
     @property
     def _observed(self) -> tuple[str, ...]:
         """What the run showed, as far as the experiment speaks about it."""
-        return tuple(word for word in self.profile.symptoms if not self.rule.symptoms or word in self.rule.symptoms)
+        about = {*self.rule.symptoms, STARTS_HIGH} if self.rule.symptoms else set(self.profile.symptoms)
+        return tuple(word for word in self.profile.symptoms if word in about)
 
     def _too_late(self) -> str:
         return (
