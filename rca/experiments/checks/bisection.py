@@ -8,8 +8,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from rca.experiments.checks.sample_formats import Samples
 from rca.experiments.checks.sample_scan import IDS, IGNORED, LABELS, values_of
-from rca.experiments.checks.samples import Samples
 
 MOST_ROWS = 4096
 """Samples that are passed through the twin: about ten seconds."""

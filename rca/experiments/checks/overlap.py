@@ -13,7 +13,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from rca.experiments.checks.files import LeftFile, is_sample_file, listing, opened, shown, side_of
-from rca.experiments.checks.samples import MAX_ALTOGETHER, Samples, read_samples
+from rca.experiments.checks.sample_formats import Samples
+from rca.experiments.checks.samples import MAX_ALTOGETHER, read_samples
 
 SHINGLE = 5
 """Words of a phrase; shorter ones are shared by texts that have nothing to do with each other."""

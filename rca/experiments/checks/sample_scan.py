@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from rca.experiments.checks.samples import Samples
+from rca.experiments.checks.sample_formats import Samples
 
 IDS = frozenset({"input_ids", "ids", "token_ids", "tokens", "decoder_input_ids", "prompt_ids", "input_tokens"})
 LABELS = frozenset({"labels", "label", "target", "targets", "y", "label_ids", "class", "classes"})

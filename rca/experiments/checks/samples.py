@@ -1,32 +1,17 @@
-"""Samples that a run left or the user named, as columns: JSON lines, JSON, CSV, Parquet, npz and npy.
-
-Nothing is unpickled; bytes, rows and the sizes that a header announces are bounded before anything is allocated.
-"""
+"""Samples that a run left or the user named: which files count, and what became of each."""
 
 from __future__ import annotations
 
-import io
-import json
-import math
 import re
-import struct
-import tokenize
-import zipfile
-import zlib
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any, BinaryIO
-
-import numpy as np
 
 from rca.experiments.checks.files import LeftFile, is_sample_file, listing, opened, shown
+from rca.experiments.checks.sample_formats import BROKEN, MAX_BYTES, Samples, Unusable, read_table
 
-MAX_BYTES = 256 * 2**20
-"""Bytes of one file, packed and unpacked."""
 MAX_ALTOGETHER = 1024 * 2**20
-MAX_ROWS = 200_000
-MAX_LINE = 16 * 2**20
+"""Bytes of all files."""
 # fmt: off
 _KNOWN = frozenset({
     "text", "content", "messages", "conversations", "prompt", "input", "inputs", "question", "sentence", "document",
@@ -47,27 +32,6 @@ _PART = re.compile(
 """Names of files that hold some of the samples only."""
 
 
-@dataclass(frozen=True)
-class Samples:
-    """The samples of one file."""
-
-    file: str
-    """Path relative to the folder that was searched."""
-    columns: Mapping[str, Any]
-    """Column -> numpy array (samples along the first axis) or list of Python values, all of length `rows`."""
-    rows: int
-    whole: bool = True
-    """False when the file has more than was read."""
-    broken: tuple[tuple[int, str], ...] = ()
-    """Rows (from 0) that cannot be read, and why; they are not in the columns."""
-    numbers: Sequence[int] | None = None
-    """Row in the file of each kept row; None where they are the same."""
-
-    def number(self, row: int) -> int:
-        """Return the row in the file (from 0)."""
-        return row if self.numbers is None else int(self.numbers[row])
-
-
 @dataclass
 class Reading:
     """All samples below a folder."""
@@ -77,17 +41,6 @@ class Reading:
     """(file, why)."""
     damaged: list[tuple[str, str]] = field(default_factory=list)
     """Files that are not what their name says: (file, what is wrong)."""
-
-
-_BROKEN = (
-    *(OSError, ValueError, KeyError, TypeError, EOFError, RecursionError, struct.error),
-    *(zipfile.BadZipFile, zlib.error, NotImplementedError, RuntimeError, tokenize.TokenError),
-)
-"""What the readers of json, csv, zip, npy and Parquet raise for a file that is not what its name says."""
-
-
-class _Unusable(ValueError):
-    """The file holds no samples, or more than is read."""
 
 
 def read_samples(root: Path, *, named: bool) -> Reading:
@@ -106,195 +59,21 @@ def read_samples(root: Path, *, named: bool) -> Reading:
             break
         try:
             found.tables.extend(_table(root, file, named=named))
-        except _Unusable as error:
+        except Unusable as error:
             found.unread.append((shown(file.path), str(error)))
-        except _BROKEN as error:
+        except PermissionError:
+            found.unread.append((shown(file.path), "reading it is not permitted"))
+        except BROKEN as error:
             said = " ".join(str(error).split())[:120]
             found.damaged.append((shown(file.path), f"{type(error).__name__}: {said}"))
     return found
 
 
 def _table(root: Path, file: LeftFile, *, named: bool) -> Iterator[Samples]:
-    lower = file.path.lower()
     with opened(root, file.path) as stream:
-        if lower.endswith((".jsonl", ".ndjson")):
-            made = _json_lines(stream, file)
-        elif lower.endswith(".json"):
-            made = _json(stream, file)
-        elif lower.endswith((".csv", ".tsv")):
-            made = _csv(stream, file)
-        elif lower.endswith(".parquet"):
-            made = _parquet(stream, file)
-        else:
-            made = _arrays(stream, file)
+        made = read_table(stream, file)
     names = {str(name).lower() for name in made.columns}
     if not named and (names & _CURVES or (names and not names & _KNOWN)):
         return
     part = not named and _PART.search(file.path.rpartition("/")[2]) is not None
     yield replace(made, whole=False) if part else made
-
-
-def _json_lines(stream: BinaryIO, file: LeftFile) -> Samples:
-    records: list[dict[str, Any]] = []
-    numbers: list[int] = []
-    broken: list[tuple[int, str]] = []
-    read = 0
-    row, end = -1, True
-    while line := stream.readline(MAX_LINE):
-        read += len(line)
-        end = line.endswith(b"\n")
-        if read > MAX_BYTES or len(records) >= MAX_ROWS:
-            break
-        if not line.strip():
-            continue
-        row += 1
-        try:
-            record = json.loads(line)
-        except (ValueError, RecursionError) as error:
-            broken.append((row, "not UTF-8" if isinstance(error, UnicodeDecodeError) else "not JSON"))
-            continue
-        if isinstance(record, dict):
-            records.append(record)
-            numbers.append(row)
-        else:
-            broken.append((row, "no object"))
-    whole = read >= file.size
-    if broken and broken[-1][0] == row and not (whole and end):
-        # The line at which reading, writing or copying stopped is no sample.
-        broken.pop()
-        whole = False
-    return Samples(shown(file.path), _columns(records), len(records), whole, tuple(broken), numbers)
-
-
-def _json(stream: BinaryIO, file: LeftFile) -> Samples:
-    data = stream.read(MAX_BYTES)
-    try:
-        document = json.loads(data)
-    except json.JSONDecodeError as error:
-        if error.pos >= len(error.doc.rstrip()) or error.msg.startswith("Unterminated string"):
-            raise _Unusable("it ends before its JSON does") from error
-        stream.seek(0)
-        lines = _json_lines(stream, file)
-        if not lines.rows:
-            raise
-        return lines
-    if isinstance(document, dict):
-        lists = {key: item for key, item in document.items() if isinstance(item, list)}
-        inner = next((item for key, item in lists.items() if key in {"data", "samples", "examples", "rows"}), None)
-        if inner is not None:
-            document = inner
-        elif lists and len({len(item) for item in lists.values()}) == 1 and len(lists) == len(document):
-            rows = len(next(iter(lists.values())))
-            return Samples(shown(file.path), {str(key): item for key, item in lists.items()}, rows)
-    if not isinstance(document, list) or not all(isinstance(item, dict) for item in document):
-        raise _Unusable("no list of records")
-    return Samples(shown(file.path), _columns(document[:MAX_ROWS]), len(document[:MAX_ROWS]), len(document) <= MAX_ROWS)
-
-
-def _columns(records: Sequence[Mapping[str, Any]]) -> dict[str, list[Any]]:
-    names = list(dict.fromkeys(str(name) for record in records for name in record))[:512]
-    return {name: _packed([record.get(name) for record in records]) for name in names}
-
-
-def _packed(values: list[Any]) -> Any:
-    """Return an array where every value is a number, which is looked at much faster than a list."""
-    if values and all(type(item) in {int, float} for item in values):
-        try:
-            return np.asarray(values, dtype=np.int64 if all(type(item) is int for item in values) else np.float64)
-        except OverflowError:
-            return values
-    return values
-
-
-def _csv(stream: BinaryIO, file: LeftFile) -> Samples:
-    import pandas as pd
-
-    data = stream.read(MAX_BYTES)
-    if not data.strip():
-        return Samples(shown(file.path), {}, 0)
-    try:
-        frame = pd.read_csv(
-            io.BytesIO(data),
-            sep="\t" if file.path.lower().endswith(".tsv") else ",",
-            nrows=MAX_ROWS + 1,
-            encoding_errors="replace",
-            low_memory=False,
-        )
-    except pd.errors.ParserError as error:
-        raise ValueError(str(error)) from error
-    whole = len(frame) <= MAX_ROWS and file.size <= MAX_BYTES
-    return _of_frame(frame.iloc[:MAX_ROWS], file, whole)
-
-
-def _of_frame(frame: Any, file: LeftFile, whole: bool) -> Samples:
-    columns: dict[str, Any] = {}
-    for name in list(frame.columns)[:512]:
-        column = frame[name]
-        values = column.to_numpy() if column.dtype.kind in "fiub" else column.to_numpy(dtype=object)
-        columns[str(name)] = values if values.dtype.kind in "fiub" else _plain(values)
-    return Samples(shown(file.path), columns, len(frame), whole)
-
-
-def _plain(values: Any) -> list[Any]:
-    """Return Python values; what pandas marks as missing is None."""
-    return [None if isinstance(item, float) and math.isnan(item) else item for item in values]
-
-
-def _parquet(stream: BinaryIO, file: LeftFile) -> Samples:
-    import pyarrow.parquet as pq
-    from pyarrow.lib import ArrowException
-
-    try:
-        source = pq.ParquetFile(stream)
-        sizes = [source.metadata.row_group(place).total_byte_size for place in range(source.metadata.num_row_groups)]
-        if sum(sizes) > MAX_BYTES or source.metadata.num_rows > MAX_ROWS:
-            raise _Unusable(f"{source.metadata.num_rows:,} rows of {sum(sizes):,} bytes are more than is read")
-        table = source.read(use_threads=False)
-        columns = {name: _of_arrow(table.column(name)) for name in table.column_names[:512]}
-    except ArrowException as error:
-        raise ValueError(str(error)) from error
-    return Samples(shown(file.path), columns, table.num_rows)
-
-
-def _of_arrow(column: Any) -> Any:
-    import pyarrow as pa
-
-    if pa.types.is_integer(column.type) or pa.types.is_floating(column.type):
-        return column.to_numpy()
-    return column.to_pylist()
-
-
-def _arrays(stream: BinaryIO, file: LeftFile) -> Samples:
-    if file.path.lower().endswith(".npy"):
-        name = file.path.rpartition("/")[2][: -len(".npy")]
-        return _of_arrays({"data" if name not in _KNOWN else name: _array(stream)}, file)
-    with zipfile.ZipFile(stream) as archive:
-        if sum(record.file_size for record in archive.infolist()) > MAX_BYTES:
-            raise _Unusable("unpacked it is larger than is read")
-        arrays = {}
-        for record in archive.infolist()[:512]:
-            if record.filename.endswith(".npy"):
-                arrays[record.filename[: -len(".npy")]] = _array(io.BytesIO(archive.read(record)))
-    return _of_arrays(arrays, file)
-
-
-def _array(stream: BinaryIO) -> Any:
-    """Read one array. Raises _Unusable for one of Python objects, which only a pickle can hold, or too large a one."""
-    version = np.lib.format.read_magic(stream)
-    reader = np.lib.format.read_array_header_1_0 if version == (1, 0) else np.lib.format.read_array_header_2_0
-    shape, _order, dtype = reader(stream)
-    if dtype.hasobject:
-        raise _Unusable("it holds pickled Python objects, which are never loaded")
-    if float(np.prod([float(size) for size in shape])) * dtype.itemsize > MAX_BYTES:
-        raise _Unusable(f"an array of shape {shape} is larger than is read")
-    stream.seek(0)
-    return np.lib.format.read_array(stream, allow_pickle=False)
-
-
-def _of_arrays(arrays: Mapping[str, Any], file: LeftFile) -> Samples:
-    sizes = [len(array) for array in arrays.values() if array.ndim >= 1]
-    if not sizes:
-        raise _Unusable("no array with samples along its first axis")
-    rows = max(sizes, key=lambda size: (sizes.count(size), size))
-    kept = {name: array[:MAX_ROWS] for name, array in arrays.items() if array.ndim >= 1 and len(array) == rows}
-    return Samples(shown(file.path), kept, min(rows, MAX_ROWS), rows <= MAX_ROWS)

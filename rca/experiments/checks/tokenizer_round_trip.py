@@ -24,7 +24,13 @@ def judge(asked: Asked) -> Outcome:
     found = asked.measure(settings)["tokenizers"]
     if not found:
         raise ExperimentError("no folder holds a tokenizer.json, vocab.json or vocab.txt")
-    outcomes = [view(asked, one) for one in found]
+    metric = asked.rule.metric
+    telling = [
+        one
+        for one in found
+        if (metric != "ids" or one["rows"]) and (metric != "special" or any(one["special"].values()))
+    ]
+    outcomes = [view(asked, one) for one in telling or found]
     return min(outcomes, key=lambda outcome: _ORDER.index(outcome.verdict))
 
 

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from rca.experiments.checks.bisection import bisect, through_twin
-from rca.experiments.checks.samples import Samples
+from rca.experiments.checks.sample_formats import Samples
 
 
 @pytest.mark.parametrize(("guilty", "most"), [(0, 1), (1, 25), (2, 49), (5, 115), (20, 400)])

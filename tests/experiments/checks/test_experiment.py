@@ -58,6 +58,36 @@ def test_a_child_that_dies_is_no_verdict_about_the_run(tmp_path: Path) -> None:
     assert "SIGKILL" in found.reason
 
 
+@dataclass
+class Answering(Silent):
+    """A bench whose child found a hostile name in the files."""
+
+    def run(self, tasks: Sequence[Task], *, deadline: float) -> list[Answer]:
+        name = "\x1b[31m" + "\ud800" + "x" * 5000
+        return [
+            Answer(
+                {
+                    "tables": [],
+                    "damaged": [[name, "ValueError"]],
+                    "unread": [],
+                    "hits": {},
+                    "counts": {},
+                    "looked_at": {},
+                }
+            )
+        ]
+
+
+def test_names_from_the_files_are_cleaned_and_cut(tmp_path: Path) -> None:
+    write_lines(tmp_path / "train.jsonl", [{"text": "a"}])
+    found = carry_out("readable_samples", Answering(), tmp_path)
+    assert found.verdict == "confirmed"
+    shown = found.reason + "".join(map("".join, found.details))
+    assert shown.isprintable()
+    assert len(found.reason) < 700
+    shown.encode()
+
+
 def test_rules_on_the_same_files_share_one_look(tmp_path: Path) -> None:
     write_lines(tmp_path / "train.jsonl", [{"text": "a"}])
     bench = Silent()

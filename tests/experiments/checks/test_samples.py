@@ -11,7 +11,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from rca.experiments.checks import samples
+from rca.experiments.checks import sample_formats
 from rca.experiments.checks.samples import read_samples
 from tests.experiments.checks.conftest import write_lines
 
@@ -75,12 +75,12 @@ def test_pickled_arrays_are_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPa
 
 
 def test_announced_sizes_are_not_believed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(samples, "MAX_BYTES", 2**20)
+    monkeypatch.setattr(sample_formats, "MAX_BYTES", 2**20)
     head = io.BytesIO()
     np.lib.format.write_array_header_1_0(head, {"descr": "<f8", "fortran_order": False, "shape": (10**12, 10**6)})
     (tmp_path / "train.npy").write_bytes(head.getvalue())
     with zipfile.ZipFile(tmp_path / "batch.npz", "w", zipfile.ZIP_DEFLATED) as archive:
-        archive.writestr("x.npy", b"\0" * (samples.MAX_BYTES + 1))
+        archive.writestr("x.npy", b"\0" * (sample_formats.MAX_BYTES + 1))
     found = read_samples(tmp_path, named=False)
     assert not found.tables
     assert {name for name, _why in found.unread} == {"train.npy", "batch.npz"}
@@ -120,7 +120,7 @@ def test_json_lines_under_another_name_and_parts_of_files(tmp_path: Path) -> Non
 
 
 def test_too_many_rows_are_cut_and_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(samples, "MAX_ROWS", 10)
+    monkeypatch.setattr(sample_formats, "MAX_ROWS", 10)
     write_lines(tmp_path / "train.jsonl", [{"text": str(row)} for row in range(30)])
     table = read_samples(tmp_path, named=False).tables[0]
     assert table.rows == 10

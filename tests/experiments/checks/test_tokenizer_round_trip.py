@@ -88,6 +88,14 @@ def test_unknown_rows_cannot_be_tested(folder: Folder, judged: Judge) -> None:
         judged("tokenizer_ids")
 
 
+def test_of_two_folders_the_one_that_tells_something_counts(tmp_path: Path, folder: Folder, judged: Judge) -> None:
+    folder(rows=280)
+    (tmp_path / "adapter").mkdir()
+    (tmp_path / "adapter" / "tokenizer.json").write_bytes((tmp_path / "tokenizer.json").read_bytes())
+    assert judged("tokenizer_ids").verdict == "confirmed"
+    assert judged("special_tokens").verdict == "refuted"
+
+
 @pytest.mark.parametrize(
     ("change", "verdict", "words"),
     [
