@@ -79,6 +79,14 @@ def rows(values: Mapping[str, Any], *, indent: int) -> tuple[str, ...]:
     return tuple("{" + line.removesuffix(",") + "}" for line in entries(values, indent=indent + 1))
 
 
+def dictionary(start: str, values: Mapping[str, Any]) -> list[str]:
+    """Return `start` and the dictionary as lines of the program."""
+    line = f"{start}{literal(dict(values))}"
+    if len(line) <= WIDTH:
+        return [line]
+    return [f"{start}{{", *(f"    {entry}" for entry in entries(values, indent=4)), "}  # fmt: skip"]
+
+
 def safe(text: str) -> str:
     """Return text that can stand in a Python string or docstring: one line, no quotes that end it, no escapes."""
     kept = "".join(sign if sign.isprintable() else " " for sign in text)

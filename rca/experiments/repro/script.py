@@ -12,6 +12,8 @@ from rca.diagnosis import Arm, Experiment
 from rca.errors import ExperimentError
 from rca.experiments.interface import NOTHING, Material, RunProfile
 from rca.experiments.judges import MOST
+from rca.experiments.memory.question import MemoryQuestion
+from rca.experiments.repro.memory import memory_program
 from rca.experiments.repro.render import shortened
 from rca.experiments.repro.twin import twin_program
 from rca.experiments.twin.config import TwinConfig, changed, differences, reference_of, twin_of
@@ -122,4 +124,26 @@ def _title(request: Request) -> str:
     return f"{request.found.title}: the experiment `{request.found.id}` of rca{of}, in one program."
 
 
-_WRITERS: dict[str, Callable[[Request], str]] = {"twin": _twin}
+def _memory(request: Request) -> str:
+    found = request.found
+    if found.control is None or found.treatment is None:
+        raise ExperimentError("the arms are not recorded")
+    try:
+        steps = [MemoryQuestion.model_validate(arm.settings) for arm in (found.control, found.treatment)]
+    except ValidationError as error:
+        raise ExperimentError("the settings of the arms are not those of a step") from error
+    told = "; ".join(f"{arm.name} {arm.values[0]:.3f} GiB" for arm in (found.control, found.treatment))
+    return memory_program(
+        *steps,
+        capacity=float(request.profile.device_capacity_bytes or 0),
+        title=_title(request),
+        parts=(
+            ("Question", found.question),
+            ("Change", found.change),
+            (f"Found ({found.verdict.replace('_', ' ')})", shortened(found.reason, 420)),
+            ("Expect", f"{told}, within a percent; the report continues traces of 2 and 4 layers, this traces all"),
+        ),
+    )
+
+
+_WRITERS: dict[str, Callable[[Request], str]] = {"twin": _twin, "memory": _memory}

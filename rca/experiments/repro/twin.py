@@ -7,7 +7,7 @@ from typing import Any
 
 from rca.errors import ExperimentError
 from rca.experiments.repro import architecture
-from rca.experiments.repro.render import LIMIT, WIDTH, Expression, entries, literal, rendered, rows
+from rca.experiments.repro.render import LIMIT, Expression, dictionary, literal, rendered, rows
 from rca.experiments.twin.config import DENSE, SEQ2SEQ, TwinConfig, differences
 
 _FIXED = ("family", "width", "heads", "vocab", "labels", "seq", "steps")
@@ -92,7 +92,7 @@ def twin_program(
     context = {
         "seeds": literal(tuple(seeds)),
         "steps": control.steps,
-        "control_lines": _dictionary("CONTROL = ", {name: getattr(control, name) for name in listed}),
+        "control_lines": dictionary("CONTROL = ", {name: getattr(control, name) for name in listed}),
         "others": [name for name in configs if name != "control"],
         "other_lines": _others(arms),
         "labels": control.labels,
@@ -209,15 +209,8 @@ def _others(arms: Arms) -> list[str]:
             continue
         every = (*_SIZES, *_TRAINING)
         update = {field: getattr(config, field) for field in every if field in differences(arms.control, config)}
-        lines += _dictionary(f"{name.upper()} = CONTROL | ", update)
+        lines += dictionary(f"{name.upper()} = CONTROL | ", update)
     return lines
-
-
-def _dictionary(start: str, values: Mapping[str, Any]) -> list[str]:
-    line = f"{start}{literal(values)}"
-    if len(line) <= WIDTH:
-        return [line]
-    return [f"{start}{{", *(f"    {entry}" for entry in entries(values, indent=4)), "}  # fmt: skip"]
 
 
 def _has_scaler(config: TwinConfig) -> bool:
