@@ -16,6 +16,7 @@ import click
 from rca import __version__
 from rca.cli_experiment import INTERRUPTED, experiment, experiment_options, options_of, seconds
 from rca.cli_lab import lab
+from rca.cli_memory import memory
 from rca.cli_rules import DISABLE, RULES, rules
 from rca.config import defaults, unknown_keys
 from rca.errors import RcaError, UsageError
@@ -196,6 +197,7 @@ def evaluate(*, cases_dir: Path, rules: Sequence[Path], as_json: bool, fit: Path
 cli.add_command(rules)
 cli.add_command(experiment)
 cli.add_command(lab)
+cli.add_command(memory)
 
 
 def main(arguments: Sequence[str] | None = None) -> None:

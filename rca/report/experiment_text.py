@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import math
 import textwrap
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 
 from rca.diagnosis import Arm, Effect, Experiment, Round, Table
 from rca.report.colour import paint
 from rca.report.measures import clean, one_line, seconds
+from rca.report.table_text import table_text
 from rca.report.words import say
 
 _INDENT = 12
@@ -31,7 +32,7 @@ def experiment_text(
         *_row("change", experiment.change, width),
         *_arms(experiment),
         *_row("effect", _effect(experiment.effect), width),
-        *(_table(experiment.table, width) if experiment.table is not None else ()),
+        *_table(experiment.table, width, colour),
         *_row("verdict", f"{verdict}. {experiment.reason}", width),
         *(_row("believed", _believed(round_), width) if round_ is not None else ()),
         *_row("shown on", experiment.scope, width),
@@ -89,20 +90,5 @@ def _believed(round_: Round) -> str:
     return ", ".join(changes)
 
 
-def _table(table: Table, width: int) -> Sequence[str]:
-    from io import StringIO
-
-    from rich import box
-    from rich.console import Console
-    from rich.table import Table as Drawn
-
-    drawn = Drawn(title=table.title, title_justify="left", box=box.SIMPLE, caption=table.note, caption_justify="left")
-    for column in table.columns:
-        drawn.add_column(column)
-    for number, row in enumerate(table.rows):
-        marked = "* " if number == table.marked else ""
-        drawn.add_row(*(f"{marked}{cell}" if at == 0 else cell for at, cell in enumerate(map(one_line, row))))
-    console = Console(file=StringIO(), width=width, no_color=True, highlight=False, markup=False)
-    console.print(drawn)
-    text = console.file.getvalue() if isinstance(console.file, StringIO) else ""
-    return text.rstrip("\n").splitlines()
+def _table(table: Table | None, width: int, colour: bool) -> list[str]:
+    return ["", *table_text(table, width=width, colour=colour).splitlines(), ""] if table is not None else []

@@ -23,6 +23,7 @@ from rca.report.charts import figures
 from rca.report.json_report import DATA_ID, embedded
 from rca.report.markdown import summary
 from rca.report.scripts import script_place
+from rca.report.tables import figure_columns, first_with
 from rca.report.trim import fit_to
 
 if TYPE_CHECKING:
@@ -172,6 +173,8 @@ def _environment() -> Environment:
         context=context_lines,
         strength=words.strength,
         prose=prose,
+        figure_columns=figure_columns,
+        first_with=first_with,
         script_place=lambda experiment, diagnosis: script_place(diagnosis, experiment),
     )
     environment.tests.update(command=is_command, tabular=is_tabular)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 
 from rca.baseline import Baseline
@@ -11,6 +11,7 @@ from rca.diagnosis import Diagnosis, Evidence, Experiment
 from rca.report.measures import clean, clock, moment, number, numbers_list, one_line, percent, relative, seconds, size
 from rca.report.outline import Candidate, Outline, circumstances, odd_intro, outline, place, reading_summary
 from rca.report.scripts import script_place
+from rca.report.tables import figure_columns, first_with
 from rca.report.trim import nearest
 from rca.report.words import count, say, strength, what_to_collect
 
@@ -99,6 +100,7 @@ def _sections(diagnosis: Diagnosis) -> Iterator[Section]:
         yield from _section(2, "section.odd", _odd(diagnosis))
     tried = [line for e in plan.tried for line in (*_experiment(e), *_script_at(diagnosis, e))]
     yield from _section(3, "section.experiments", tried)
+    yield from _tables(plan)
     heading = "section.nearest" if diagnosis.verdict.status == "unknown" else "section.candidates"
     yield from _folded(4, heading, _candidates(plan.others))
     yield from _folded(5, "section.baseline", _baseline(diagnosis.baseline))
@@ -232,6 +234,28 @@ def _experiment(experiment: Experiment) -> list[str]:
     return lines
 
 
+def _tables(plan: Outline) -> Iterator[Section]:
+    for experiment in plan.tried:
+        table = experiment.table
+        if table is None or first_with(table, plan.tried) is not experiment:
+            continue
+        rule = ["---:" if figures else "---" for figures in figure_columns(table)]
+        lines = [f"#### {escaped(table.title)}", "", *(_cells(cells) for cells in (map(escaped, table.columns), rule))]
+        for index, row in enumerate(table.rows):
+            first, *rest = (escaped(cell) for cell in row)
+            marked = index == table.marked
+            lines.append(_cells([f"**{first}** ({say('table.marked')})" if marked else first, *rest]))
+        if table.paste:
+            lines += ["", say("table.paste"), "", fenced(table.paste, "python")]
+        if table.note:
+            lines += ["", escaped(table.note)]
+        yield Section(3, escaped(table.title), "\n".join(lines))
+
+
+def _cells(cells: Iterable[str]) -> str:
+    return "| " + " | ".join(cells) + " |"
+
+
 def _script_at(diagnosis: Diagnosis, experiment: Experiment) -> list[str]:
     if not experiment.script:
         return []
@@ -262,7 +286,7 @@ def _candidates(others: Sequence[Candidate]) -> list[str]:
 
 
 def _row(*keys: str) -> str:
-    return "| " + " | ".join(say(key) for key in keys) + " |"
+    return _cells(say(key) for key in keys)
 
 
 def _timeline(diagnosis: Diagnosis) -> list[str]:

@@ -12,6 +12,7 @@ from rca.report.colour import paint
 from rca.report.measures import clean, one_line, percent, seconds
 from rca.report.outline import Candidate, Outline, circumstances, outline, place, reading_summary
 from rca.report.scripts import script_place
+from rca.report.tables import first_with
 from rca.report.words import count, say, what_to_collect
 
 LEVELS = {"confirmed": "error", "suspected": "error", "unknown": "unknown", "none": "ok"}
@@ -115,6 +116,11 @@ class TextReport:
             verdict = say("experiment." + experiment.verdict)
             told = f"{experiment.title}: {verdict}. {experiment.reason} ({seconds(experiment.seconds)})"
             yield from self._note(say("text.tested"), told)
+            table = experiment.table
+            if table is not None and table.paste and first_with(table, plan.tried) is experiment:
+                first, *rest = clean(table.paste).splitlines()
+                yield paint(f"   = {say('text.paste')}: ", "label", on=self.colour) + first
+                yield from (" " * 10 + line for line in rest)
             if experiment.script:
                 yield from self._note(say("text.script"), f"python {shlex.quote(script_place(diagnosis, experiment))}")
 

@@ -6,7 +6,7 @@ import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from rca.diagnosis import Arm, Effect, Experiment, Table
+from rca.diagnosis import Arm, Effect, Experiment, ExperimentVerdict, Table
 from rca.errors import ExperimentError
 from rca.experiments.interface import RunProfile
 from rca.experiments.memory.arithmetic import Peak, peak_of, room
@@ -15,7 +15,7 @@ from rca.experiments.memory.search import Search
 from rca.experiments.memory.table import gib, in_words, parts, question_words, what_if
 from rca.experiments.memory.verdicts import TASKS, Case, Finding, judge
 from rca.experiments.twin.report import change_words
-from rca.experiments.workbench import Task, Workbench
+from rca.experiments.workbench import JobDied, Task, Workbench, unfinished
 from rca.rules.load import remedies
 from rca.rules.schema import ExperimentRule
 
@@ -37,9 +37,9 @@ class Tracer:
             for question in questions
         ]
         answers = self.bench.run(tasks, deadline=self.until)
-        failed = next((answer.error for answer in answers if answer.error), "")
-        if failed:
-            raise ExperimentError(f"the step could not be traced at these sizes: {failed}")
+        failed = next((answer for answer in answers if answer.error), None)
+        if failed is not None:
+            raise unfinished("the step could not be traced at these sizes", failed)
         return [answer.result for answer in answers]
 
 
@@ -59,11 +59,13 @@ class MemoryExperiment:
             case = self._case()
             found = judge(case)
         except ExperimentError as error:
-            return self._report(Finding("not_testable", _sentence(str(error))), started=started)
+            verdict: ExperimentVerdict = "error" if isinstance(error, JobDied) else "not_testable"
+            return self._report(Finding(verdict, _sentence(str(error))), started=started)
         if case.control.total <= case.room:
             return self._report(found, started=started, case=case)
         table, sentence = self._what_if(case.question)
-        found = found._replace(reason=" ".join(part for part in (found.reason, sentence) if part))
+        if sentence and found.verdict in {"confirmed", "mitigates"}:
+            found = found._replace(reason=f"{found.reason} {sentence}")
         return self._report(found, started=started, case=case, table=table)
 
     def _case(self) -> Case:

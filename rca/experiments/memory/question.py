@@ -105,7 +105,7 @@ def question_of(profile: RunProfile) -> MemoryQuestion:
     # DeepSpeed casts the model itself when its half precision is on; autocast over fp32 weights is not what it does.
     weights = low if stage and low != "fp32" else profile.weight_dtype or "fp32"
     task: Task = {"eval": "evaluate", "generate": "generate"}.get(profile.oom_phase or "", "train")  # type: ignore[assignment]
-    return _checked(
+    return checked(
         {
             "family": profile.family,
             "hidden": hidden,
@@ -157,7 +157,7 @@ def apply(question: MemoryQuestion, change: dict[str, Any]) -> MemoryQuestion:
         old = getattr(question, name)
         scaled = isinstance(value, str) and value[:1] == "x" and isinstance(old, (int, float))
         update[name] = max(1, int(old * float(str(value)[1:]))) if scaled else value
-    return _checked({**question.model_dump(), **update})
+    return checked({**question.model_dump(), **update})
 
 
 def traced(question: MemoryQuestion) -> MemoryQuestion:
@@ -195,7 +195,8 @@ def usable(capacity: float) -> float:
     return capacity * (1 - RESERVE_SHARE) - RESERVE_BYTES
 
 
-def _checked(values: dict[str, Any]) -> MemoryQuestion:
+def checked(values: dict[str, Any]) -> MemoryQuestion:
+    """Return the step of these values. Raises ExperimentError for values that make none."""
     try:
         return MemoryQuestion.model_validate(values)
     except ValidationError as error:

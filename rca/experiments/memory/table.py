@@ -14,7 +14,7 @@ COMPONENTS = {
     "gradients": "Gradients",
     "optimizer": "Optimizer",
     "activations": "Activations",
-    "logits": "Logits, loss",
+    "logits": "Logits",
     "cache": "KV cache",
     "scratch": "Workspace",
 }
