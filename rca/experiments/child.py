@@ -32,7 +32,7 @@ from rca.experiments.fork_server import ForkServer
 MAX_FILE = 256 * 1024 * 1024
 """Largest file that a job may write, its part of the error output included."""
 NICENESS = 10
-"""Of the server and its jobs, unless `rca` itself runs at a lower priority: whoever works on the machine comes first."""
+"""Of the server and its jobs, unless `rca` itself runs at a lower priority: who works on the machine comes first."""
 _PR_SET_PDEATHSIG = 1
 
 
