@@ -18,6 +18,8 @@ from rca.experiments.interface import Experimenter, Material, RunProfile
 from rca.rules.schema import ExperimentRule
 
 INTERRUPTED = "The experiments were interrupted; what was found before stands."
+CUT = 0.98
+"""Share of the time allowed from which an open outcome comes from the clock: that is no evidence about the cause."""
 
 
 @dataclass(frozen=True)
@@ -94,8 +96,12 @@ class _Loop:
     def _round(self, rule: ExperimentRule, choice: Choice) -> None:
         before, leaders = self.budget.spent, self.belief.leaders
         expected = self._expected(rule)
-        experiment = self.carry_out(rule, seconds=self.budget.allowed())
+        allowed = self.budget.allowed()
+        experiment = self.carry_out(rule, seconds=allowed)
         seconds = self.budget.spent - before
+        if experiment.verdict == "inconclusive" and seconds >= CUT * allowed:
+            reason = f"The time was over before it was decided. {experiment.reason}"
+            experiment = experiment.model_copy(update={"verdict": "not_testable", "reason": reason})
         self.budget.saw(rule, seconds)
         self.chooser.done.add(rule.id)
         ruled_out = self.belief.learn(rule, experiment)

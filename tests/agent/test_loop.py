@@ -261,6 +261,14 @@ def test_what_is_not_expected_to_end_in_time_is_not_started_and_a_shorter_one_is
     assert any("too short" in step.why or "shorter" in step.why for step in result.rounds)
 
 
+def test_an_outcome_that_the_clock_left_open_is_no_evidence() -> None:
+    slow = Slow(lambda rule: 1000, verdict="inconclusive")
+    result = go(slow, hypotheses(a=0.5, b=0.4), budget_s=60, clock=slow.now)
+    assert result.experiments[0].verdict == "not_testable"
+    assert "time was over" in result.experiments[0].reason
+    assert {item.cause: item.probability for item in result.hypotheses} == pytest.approx({"x.a": 0.5, "x.b": 0.4})
+
+
 def test_with_little_time_a_short_experiment_takes_the_place_of_the_best() -> None:
     slow = Slow(lambda rule: rule.cost)
     rules = {"e_a": rule("e_a", "x.a", cost=8), "e_b": rule("e_b", "x.b", cost=2)}
