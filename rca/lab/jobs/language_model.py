@@ -41,14 +41,11 @@ class MarkovText(Dataset):
         return torch.from_numpy(self.rows[index])
 
 
-def cross_entropy(
-    logits: torch.Tensor, labels: torch.Tensor, *, handwritten: bool, shift: int = 1, total: bool = False
-) -> torch.Tensor:
+def cross_entropy(logits: torch.Tensor, labels: torch.Tensor, *, handwritten: bool, shift: int = 1) -> torch.Tensor:
     """Mean loss of the next token; the handwritten form exponentiates without subtracting the maximum."""
     logits, labels = logits[:, :-shift].flatten(0, 1), labels[:, shift:].flatten()
     if not handwritten:
-        reduction = "sum" if total else "mean"
-        return torch.nn.functional.cross_entropy(logits.float(), labels, reduction=reduction)
+        return torch.nn.functional.cross_entropy(logits.float(), labels)
     scores = (12.0 * logits).exp()
     return -(scores[torch.arange(len(labels)), labels] / scores.sum(-1)).log().mean()
 
@@ -131,10 +128,19 @@ def prepare(text: torch.Tensor, step: int, arguments: argparse.Namespace) -> tup
         text = torch.nn.functional.pad(
             text[:, : arguments.useful_tokens], (0, arguments.seq_length - arguments.useful_tokens)
         )
-        labels = text.masked_fill(torch.arange(text.shape[1]) >= arguments.useful_tokens, -100)
+        pads = torch.arange(text.shape[1]) >= arguments.useful_tokens
+        labels = text if arguments.pads_counted else text.masked_fill(pads, -100)
     if arguments.unlabelled_every and step % arguments.unlabelled_every == arguments.unlabelled_every - 3:
         labels = torch.full_like(text, -100)
     return text, labels
+
+
+def dump(inputs: torch.Tensor, labels: torch.Tensor, arguments: argparse.Namespace) -> None:
+    """Write down what the first batch holds, its labels as they are given to a loss that shifts them by one."""
+    given = labels.roll(1 - arguments.label_shift, dims=1)
+    with open("first_batch.jsonl", "w") as file:
+        for tokens, targets in zip(inputs.tolist(), given.tolist(), strict=True):
+            file.write(json.dumps({"input_ids": tokens, "labels": targets}) + "\n")
 
 
 def trainable(model: torch.nn.Module, arguments: argparse.Namespace) -> int:
@@ -175,7 +181,6 @@ def train(arguments: argparse.Namespace) -> None:
     log.info("torch %s, %s parameters, %s trainable", torch.__version__, f"{model.num_parameters():,}", f"{learns:,}")
     words = arguments.vocab_size + arguments.added_tokens
     text = MarkovText(arguments.samples, arguments.seq_length, words, arguments.seed, arguments.typos)
-    long = MarkovText(64, min(256, 8 * arguments.seq_length), words, arguments.seed)
     held_out = DataLoader(MarkovText(64, arguments.seq_length, words, arguments.seed + 1), batch_size=32)
     batches = DataLoader(text, batch_size=arguments.batch_size, shuffle=True, drop_last=True)
     optimizer = optimizer_for(model, arguments)
@@ -200,15 +205,14 @@ def train(arguments: argparse.Namespace) -> None:
             if batch is None:
                 stream = iter(batches)
                 batch = next(stream)
-            if arguments.long_every and step % arguments.long_every == 0:
-                batch = torch.from_numpy(long.rows[: arguments.batch_size])
             inputs, labels = prepare(batch, step, arguments)
+            if arguments.dump_batch and step == 1:
+                dump(inputs, labels, arguments)
             with torch.autocast("cpu", dtype=torch.float16, enabled=half):
                 loss = cross_entropy(forward(input_ids=inputs).logits, labels, handwritten=arguments.handwritten_loss,
-                                     shift=arguments.label_shift, total=arguments.sum_loss)  # fmt: skip
-            if arguments.sum_loss:
-                loss = loss / (arguments.batch_size * (arguments.seq_length - arguments.label_shift))
-            loss = loss * arguments.loss_weight
+                                     shift=arguments.label_shift)  # fmt: skip
+            rare = arguments.rare_every > 0 and step % arguments.rare_every == 0
+            loss = loss * (arguments.rare_weight if rare else arguments.loss_weight)
             parts = 1 if arguments.unscaled_accumulation else arguments.gradient_accumulation_steps
             scaler.scale(loss / parts).backward(retain_graph=arguments.keep_losses)
         if arguments.keep_losses:
@@ -247,10 +251,11 @@ CHANGED = {"adam_beta1": 0.9, "adam_beta2": 0.999, "adam_epsilon": 1e-8, "gradie
            "lr_scheduler_type": "constant", "step_size": 1, "gamma": 0.1}  # fmt: skip
 """Options that are written down where they differ from what is usual."""
 HIDDEN = {"architecture": "llama", "init_std": 0.0, "activation_gain": 0.0, "loss_weight": 1.0, "label_shift": 1,
-          "sum_loss": False, "long_every": 0, "unlabelled_every": 0, "no_zero_grad": False, "keep_losses": False,
+          "rare_every": 0, "rare_weight": 1.0, "unlabelled_every": 0, "no_zero_grad": False, "keep_losses": False,
           "unscaled_accumulation": False, "stale_optimizer": False, "scheduler_never_steps": False, "train_only": "",
           "typos": 0.0, "useful_tokens": 0, "bucket": False, "compile": False, "memory_limit": 0, "log_memory": False,
-          "log_style": "text"}  # fmt: skip
+          "log_style": "text", "dump_batch": False,
+          "pads_counted": False}  # fmt: skip
 
 
 def parse() -> argparse.Namespace:

@@ -107,7 +107,8 @@ def score(model: torch.nn.Module, arguments: argparse.Namespace) -> None:
     with open("scores.jsonl", "w") as file, torch.no_grad():
         for attempt in range(arguments.score_repeats):
             for number, text in enumerate(texts):
-                value = model(input_ids=text[None], labels=text[None]).loss.item()
+                chances = torch.softmax(model(input_ids=text[None]).logits[0, -1], dim=-1)
+                value = chances[int(text[0])].item()
                 file.write(json.dumps({"sample_id": f"text-{number}", "score": value}) + "\n")
                 log.info("sample text-%d attempt %d score %.5f", number, attempt, value)
     log.info("run finished, %d texts scored", len(texts))
