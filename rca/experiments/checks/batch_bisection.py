@@ -21,6 +21,7 @@ _SCOPE = "the samples that were left, each looked at; whether the run saw others
 def read(settings: Mapping[str, Any]) -> dict[str, Any]:
     """Look at the samples below `root`; with `bisect` also pass them through a twin."""
     from rca.experiments.checks.bisection import through_twin
+    from rca.experiments.checks.media import read_media
     from rca.experiments.checks.sample_scan import Limits, scan, spread
     from rca.experiments.checks.samples import read_samples
 
@@ -45,10 +46,12 @@ def read(settings: Mapping[str, Any]) -> dict[str, Any]:
             if (guilty := through_twin(table, settings["bisect"])) is not None
         ]
         return found
+    media = read_media(Path(settings["root"]), named=settings["named"])
     seen = scan(tables, Limits(**settings["limits"]))
     return found | {
         "hits": {kind: [list(hit) for hit in hits] for kind, hits in seen.hits.items()},
         "counts": seen.counts,
+        "media": {"count": media.files, "bad": [list(item) for item in media.bad], "bad_count": media.damaged},
         "looked_at": {kind: sum(files.values()) for kind, files in seen.looked_at.items()},
         "spread": {name: list(row) for name, row in spread(tables).items()},
     }
@@ -75,7 +78,7 @@ def judge(asked: Asked) -> Outcome:
             },
         }
     )
-    if not found["tables"] and not found["damaged"]:
+    if not found["tables"] and not found["damaged"] and not found["media"]["count"]:
         why = f": {found['unread'][0][0]}: {found['unread'][0][1]}" if found["unread"] else ""
         raise ExperimentError(f"no file with samples could be read{why}")
     outcome = view(asked, found)
@@ -167,10 +170,22 @@ def _unlabelled(asked: Asked, found: Found) -> Outcome:
 
 def _unreadable(_asked: Asked, found: Found) -> Outcome:
     """Files or rows that cannot be read."""
-    details = (*((file, why) for file, why in found["damaged"][:6]), *_details(found, "unreadable"))
+    media = found["media"]
+    details = (
+        *((file, why) for file, why in [*found["damaged"][:6], *media["bad"][:6]]),
+        *((("images and sounds", f"{media['bad_count']:,} of {media['count']:,} damaged"),) if media["count"] else ()),
+        *_details(found, "unreadable"),
+    )
     if found["damaged"]:
         file, why = found["damaged"][0]
         return Outcome("confirmed", f"{file} cannot be read: {why}.", _SCOPE, details)
+    if media["bad_count"]:
+        file, why = media["bad"][0]
+        more = f" ({media['bad_count'] - 1:,} more files are damaged)" if media["bad_count"] > 1 else ""
+        return Outcome("confirmed", f"{file} {why}{more}.", _SCOPE, details)
+    if media["count"] and not found["tables"]:
+        said = f"All {media['count']:,} images and sounds begin and end as they should"
+        return Outcome("refuted", f"{said}; damage in between does not show.", _SCOPE, details)
     return _kind("unreadable", "All {samples} samples can be read")(_asked, found)._replace(details=details)
 
 

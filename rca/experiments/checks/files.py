@@ -21,6 +21,10 @@ _NOT_OUTPUT = {".git", ".hg", ".svn", "__pycache__", "node_modules", ".venv", "v
 
 SAMPLE_SUFFIXES = (".jsonl", ".ndjson", ".json", ".csv", ".tsv", ".parquet", ".npz", ".npy")
 WEIGHT_SUFFIXES = (".safetensors", ".safetensors.index.json", ".bin", ".pt", ".pth", ".ckpt")
+MEDIA_SUFFIXES = (
+    *(".jpg", ".jpeg", ".png", ".bmp", ".webp", ".tif", ".tiff", ".gif"),
+    *(".wav", ".flac", ".mp3", ".ogg"),
+)
 TOKENIZER_FILES = frozenset(
     {"tokenizer.json", "vocab.json", "vocab.txt", "merges.txt", "tokenizer_config.json", "special_tokens_map.json"}
 )
@@ -32,6 +36,10 @@ _SAMPLE_NAME = re.compile(
 _NO_SAMPLE_NAME = re.compile(
     r"(?:^|[/._-])(?:log|logs|metrics?|history|state|config|args|results?|arguments|summary|scores|report|index|requests|"
     r"timing|trace|params|hparams|info|predictions?|generations?|meta(?:data)?)(?=$|[/._-])",
+    re.I,
+)
+_MEDIA_FOLDER = re.compile(
+    r"(?:^|[/._-])(?:train(?:ing)?|val(?:id(?:ation)?)?|dev|test|data(?:set)?|images?|imgs|audio|wavs?|clips)(?=$|[/._\-\d])",
     re.I,
 )
 _TRAIN = re.compile(r"(?:^|[/._-])train(?:ing)?(?=$|[/._\-\d])", re.I)
@@ -108,6 +116,12 @@ def is_sample_file(path: str, *, named: bool) -> bool:
     return named or (_SAMPLE_NAME.search(lower) is not None and _NO_SAMPLE_NAME.search(name) is None)
 
 
+def is_media_file(path: str, *, named: bool) -> bool:
+    """Whether a file is an image or sound of the data, not a chart: outside of `named` places its folder tells."""
+    folder = path.lower().rpartition("/")[0]
+    return path.lower().endswith(MEDIA_SUFFIXES) and (named or _MEDIA_FOLDER.search(folder) is not None)
+
+
 def side_of(text: str) -> str | None:
     """Return `train` or `held out` where a path or a label says one of them, or None."""
     train, held_out = _TRAIN.search(text), _HELD_OUT.search(text)
@@ -132,11 +146,12 @@ def left(material: Material) -> frozenset[str]:
         files = listing(material.folder).files
         names = {file.path.rpartition("/")[2] for file in files}
         samples = [file.path for file in files if is_sample_file(file.path, named=False)]
-        sides = {side_of(path) for path in samples}
+        media = [file.path for file in files if is_media_file(file.path, named=False)]
+        sides = {side_of(path) for path in samples} | {side_of(folder_of(path)) for path in media}
         found |= {"weights"} if any(is_weight_file(file.path) for file in files) else set()
         found |= {"tokenizer"} if names & {"tokenizer.json", "vocab.json", "vocab.txt"} else set()
         found |= {"model"} if "config.json" in names else set()
-        found |= {"samples"} if samples else set()
+        found |= {"samples"} if samples or media else set()
         found |= {"splits"} if {"train", "held out"} <= sides else set()
     return frozenset(found)
 

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from rca.experiments.checks.files import LeftFile, is_sample_file, listing, opened, shown, side_of
+from rca.experiments.checks.files import MEDIA_SUFFIXES, LeftFile, is_sample_file, listing, opened, shown, side_of
 from rca.experiments.checks.sample_formats import Samples
 from rca.experiments.checks.samples import MAX_ALTOGETHER, read_samples
 
@@ -42,10 +42,7 @@ _GROUP = re.compile(
 )
 _SPLIT_COLUMNS = ("split", "subset", "partition")
 _PLAIN = re.compile(r"[^\w]+")
-_MEDIA = (
-    *(".jpg", ".jpeg", ".png", ".bmp", ".webp", ".tif", ".tiff", ".gif", ".dcm"),
-    *(".wav", ".flac", ".mp3", ".ogg", ".mp4", ".txt"),
-)
+_MEDIA = (*MEDIA_SUFFIXES, ".dcm", ".mp4", ".txt")
 _LEAST = 4
 
 

@@ -73,6 +73,7 @@ class Answering(Silent):
                     "hits": {},
                     "counts": {},
                     "looked_at": {},
+                    "media": {"count": 0, "bad": [], "bad_count": 0},
                 }
             )
         ]
