@@ -42,10 +42,8 @@ def serve(source: int = 0, sink: int = 1) -> NoReturn:
     os.dup2(2, 1)
     os.nice(max(0, NICENESS - os.nice(0)))
     _preload()
-    try:
-        ForkServer(source, results, prepare=_prepare, work=_run_and_leave).run()
-    finally:
-        os._exit(0)
+    ForkServer(source, results, prepare=_prepare, work=_run_and_leave).run()
+    os._exit(0)  # without the clean-up of the libraries, which takes longer than anybody waits
 
 
 def _preload() -> None:

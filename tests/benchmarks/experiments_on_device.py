@@ -81,7 +81,7 @@ def main() -> None:
         "devices": there,
         "not there": [name for name in names if name not in there],
         "auto takes": choose_device("auto"),
-        "same verdict": compared(found),
+        "same verdict": compared(found) if len(found) > 1 else "only one device is there",
         "experiments": found,
     }
     text = json.dumps(document, indent=1) + "\n"

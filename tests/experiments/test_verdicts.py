@@ -146,6 +146,9 @@ def test_what_is_untestable_exists_and_says_why() -> None:
 
 
 def test_a_rule_of_a_team_that_would_confirm_it_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "taxonomy.yaml").write_text(
+        "causes: {hardware.gpu_fault: broken}\nuntestable: {hardware: The device is not here.}\n"
+    )
     (tmp_path / "magic.yaml").write_text(
         textwrap.dedent("""
         id: magic
@@ -158,8 +161,14 @@ def test_a_rule_of_a_team_that_would_confirm_it_is_refused(tmp_path: Path) -> No
         cost: 1
         """)
     )
-    said = [str(item) for item in check(load([tmp_path]), facts={}, common_name=lambda name: name, to_beat=-9)]
-    assert any("an experiment on the twin cannot confirm hardware.gpu_fault" in text for text in said)
+    said = [
+        str(item)
+        for item in check(load([tmp_path], builtin=False), facts={}, common_name=lambda name: name, to_beat=-9)
+    ]
+    why = (
+        "an experiment on the twin cannot confirm hardware.gpu_fault (`untestable` in taxonomy.yaml): The device is not"
+    )
+    assert any(why in text for text in said), said
 
 
 def test_the_log_says_that_a_leading_cause_is_not_testable() -> None:

@@ -39,7 +39,7 @@ def mean(figures: Figures, name: str) -> float:
 
 def contrast(rule: LoopRule, metric: str, control: Figures, treatment: Figures) -> Contrast:
     """Return the ratio (geometric mean) or difference of the arms with its interval (paired, Student's t)."""
-    from scipy.stats import t as student
+    from scipy.special import stdtrit
 
     ratio = rule.compares == "ratio"
     pairs = [(one[metric], other[metric]) for one, other in zip(control, treatment, strict=True)]
@@ -51,7 +51,7 @@ def contrast(rule: LoopRule, metric: str, control: Figures, treatment: Figures) 
     half = 0.0
     if count > 1:
         spread = math.sqrt(sum((value - middle) ** 2 for value in values) / (count - 1) / count)
-        half = float(student.ppf(0.975, count - 1)) * spread
+        half = float(stdtrit(count - 1, 0.975)) * spread
     ends = (middle, middle - half, middle + half)
     value, low, high = (math.exp(min(end, 50.0)) for end in ends) if ratio else ends
     return Contrast(value, low, high, count)
