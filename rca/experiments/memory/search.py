@@ -6,7 +6,7 @@ combination add up. A trace costs about a second, so combinations that cannot fi
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, field
 from itertools import combinations, product
 from typing import NamedTuple
@@ -95,17 +95,20 @@ class Search:
         fitting = [row for row in found if row.fits]
         limit = min((row.choice.price for row in fitting), default=float("inf"))
         if not found[0].fits:
-            found += self._combined(options, limit)
+            shown = {row.choice.ids for row in found}
+            found += self._combined(options, limit, shown)
         return sorted(found, key=lambda row: (row.choice.price, len(row.choice.remedies)))
 
-    def _combined(self, options: Sequence[tuple[Remedy, int]], limit: float) -> list[Row]:
-        """The first combinations that fit, none of them dearer than a single remedy that does."""
+    def _combined(
+        self, options: Sequence[tuple[Remedy, int]], limit: float, shown: Set[frozenset[tuple[str, int]]]
+    ) -> list[Row]:
+        """The first combinations (and repetitions of one remedy) that fit, none dearer than what is known to fit."""
         found: list[Row] = []
         waiting: list[Choice] = []
         for choice in self._combinations(options):
             if choice.price >= limit or len(found) > MORE_ROWS:
                 break
-            if any(row.choice.ids <= choice.ids for row in found) or self._hopeless(choice):
+            if choice.ids in shown or any(row.choice.ids <= choice.ids for row in found) or self._hopeless(choice):
                 continue
             if traced(choice.question) in self.known:
                 found += self._fitting([choice])
@@ -132,7 +135,7 @@ class Search:
         by_remedy: dict[str, list[tuple[Remedy, int]]] = {}
         for option in options:
             by_remedy.setdefault(option[0].id, []).append(option)
-        for size in range(2, MOST + 1):
+        for size in range(1, MOST + 1):
             for names in combinations(by_remedy, size):
                 changed = [name for key in names for name in by_remedy[key][0][0].change]
                 if len(changed) != len(set(changed)):
@@ -209,8 +212,10 @@ def applies(remedy: Remedy, question: MemoryQuestion) -> bool:
 
 
 def fill(text: str, question: MemoryQuestion) -> str:
-    """Return the text with the sizes of the step in place of the names in braces."""
-    return text.format_map(question.model_dump())
+    """Return the text with the sizes of the step in place of their names in braces; other braces stay."""
+    for name, value in question.model_dump().items():
+        text = text.replace(f"{{{name}}}", str(value))
+    return text
 
 
 def _meets(value: object, wanted: object) -> bool:
