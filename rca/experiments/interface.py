@@ -14,6 +14,8 @@ from rca.rules.schema import ExperimentRule
 LATE = 1000
 """Steps at the rate of the failure from which it counts as late: more than ten times what a twin trains, and what a
 rate that is too high needs to show itself (all reproduced divergences began within 60 steps)."""
+LARGE_EPSILON, HIGH_MOMENTUM = 1e-3, 0.98
+"""From here on a setting changes the size of every step so much that another learning rate makes up for it."""
 LONG = 3.0
 """Length of the failing batch over the median from which it is an outlier."""
 
@@ -111,6 +113,16 @@ class RunProfile(BaseModel):
     def late(self) -> bool:
         """The failure came after a long time at the same learning rate, which a minute of training does not show."""
         return (self.steps_at_rate or 0) >= LATE
+
+    @property
+    def large_epsilon(self) -> bool:
+        """Adam's epsilon outweighs ordinary second moments, so that its steps shrink with the gradient."""
+        return (self.adam_eps or 0.0) >= LARGE_EPSILON
+
+    @property
+    def high_momentum(self) -> bool:
+        """The momentum multiplies each step by fifty or more."""
+        return (self.momentum or 0.0) >= HIGH_MOMENTUM
 
     @property
     def accumulates(self) -> bool:

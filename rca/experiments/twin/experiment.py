@@ -43,6 +43,8 @@ _RATES = frozenset({"lr", "lr_factor", "warmup"})
 _LIMITS = {
     "late": "a minute of training does not show what takes that long (growing logits, rare spikes, drift of the data)",
     "pretrained": "trained weights and their outliers are not on a twin that starts from random ones",
+    "large_epsilon": "a higher learning rate makes up for such an epsilon without being what is wrong",
+    "high_momentum": "a lower learning rate makes up for such a momentum without being what is wrong",
     "accumulates": "no accumulation of gradients is recorded",
     "length_outliers": "no batch is recorded as much longer than the others",
 }
