@@ -14,6 +14,8 @@ from rca.experiments.twin.config import ENCODERS, SEQ2SEQ, twin_of
 
 FEW = 0.01
 """Share of samples up to which values beyond fp16 are corrupt samples and not the scale of the data."""
+MANY = 0.05
+"""Share of samples with missing values from which they are a property of the data (empty cells of a table)."""
 _NOT_FINITE = frozenset({"nan_at_start", "nan_abrupt", "nan_after_growth", "nan_isolated", "skipping"})
 _SCOPE = "the samples that were left, each looked at; whether the run saw others, or changed these, is not known"
 
@@ -148,6 +150,10 @@ def _nonfinite(asked: Asked, found: Found) -> Outcome:
         few = counts["beyond_fp16"] <= max(1, FEW * looked)
         return Outcome("confirmed" if few else "inconclusive", f"{said}.", _SCOPE, details)
     outcome = _kind("nonfinite", "All {samples} samples hold finite values only")(asked, found)
+    if outcome.verdict == "confirmed" and looked >= 100 and counts["nonfinite"] > MANY * looked:
+        said = f"{counts['nonfinite']:,} of {looked:,} samples hold values that are missing or not finite"
+        why = "so many that the run has dealt with them or would not have started"
+        outcome = outcome._replace(verdict="inconclusive", reason=f"{said}: {why}.")
     if outcome.verdict == "refuted" and counts.get("extreme"):
         file, row, column, says = found["hits"]["extreme"][0]
         said = f"Every value is finite, but row {row} of {file} stands out: {column} {says}"

@@ -38,6 +38,17 @@ def test_a_value_that_is_not_finite_is_named(tmp_path: Path, judged: Judge) -> N
     assert "Row 17 of train.npz: x has 1 of 8 values that are NaN or infinite" in found.reason
 
 
+def test_a_table_with_many_empty_cells_proves_nothing(tmp_path: Path, judged: Judge) -> None:
+    lines = [f"{row},{'' if row % 5 == 0 else row / 3}" for row in range(200)]
+    (tmp_path / "train.csv").write_text("\n".join(["x,y", *lines]))
+    found = judged("nonfinite_samples", **NAN)
+    assert found.verdict == "inconclusive"
+    assert "40 of 200 samples" in found.reason
+    lines = [f"{row},{'' if row == 7 else row / 3}" for row in range(200)]
+    (tmp_path / "train.csv").write_text("\n".join(["x,y", *lines]))
+    assert judged("nonfinite_samples", **NAN).verdict == "confirmed"
+
+
 def test_clean_samples_are_passed_through_a_twin_and_refute(tmp_path: Path, judged: Judge) -> None:
     features(tmp_path)
     found = judged("nonfinite_samples", **NAN)
