@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 from rca.diagnosis import Arm, Effect, Experiment, ExperimentVerdict
 from rca.experiments.loops.config import STEP_MS, LoopConfig, Setting
 from rca.experiments.loops.judging import Contrast, Figures, label, mean, number
+from rca.experiments.loops.script import program
 from rca.experiments.twin.report import change_words
 from rca.rules.schema import ExperimentRule
 
@@ -94,7 +95,17 @@ def report(rule: ExperimentRule, finding: LoopFinding, *, seconds: float) -> Exp
         details=tuple(_details(finding)),
         seconds=round(seconds, 2),
         device="cpu",
+        script=_script(rule, finding),
     )
+
+
+def _script(rule: ExperimentRule, finding: LoopFinding) -> str:
+    control, treatment = finding.control, finding.treatment
+    if control is None or finding.setting is None:
+        return ""
+    arms = {"control": control.config} | ({"treatment": treatment.config} if treatment else {})
+    told = {name: mean(control.figures, name) for name in control.figures[0] if name not in _TIMES}
+    return program(rule, arms, finding.setting, said=finding.reason, figures=told)
 
 
 def _arm(name: str, arm: LoopArm | None, metric: str, *, timed: bool, base: LoopArm | None = None) -> Arm | None:
