@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from statistics import fmean
 from typing import Any
 
@@ -107,16 +107,8 @@ def train(
     """
     configs = [reference, *(config for _, config in arms)]
     tasks = [_task(config, seed, bench.device) for seed in seeds for config in configs]
-    answers = bench.run(tasks, deadline=until)
-    failed = next((answer.error for answer in answers if answer.error), "")
-    if failed == TIME_OVER:
-        raise OutOfTime
-    if failed:
-        raise ExperimentError(f"an arm did not finish: {failed}")
-    rows = [
-        [answer.result for answer in answers[start : start + len(configs)]]
-        for start in range(0, len(answers), len(configs))
-    ]
+    results = _results(bench, tasks, until=until)
+    rows = [results[start : start + len(configs)] for start in range(0, len(results), len(configs))]
     for seed, row in zip(seeds, rows, strict=True):
         best, chance = row[0]["eval_loss"], row[0]["chance"]
         if not math.isfinite(best) or best > (1 - LEAST_LEARNT) * chance:
@@ -128,6 +120,29 @@ def train(
         TrainedArm(name, config, tuple(_outcome(row[index + 1], row[0]) for row in rows))
         for index, (name, config) in enumerate(arms)
     ]
+
+
+def train_further(
+    bench: Workbench, arm: TrainedArm, seeds: Sequence[int], *, good: TrainedArm, until: float
+) -> TrainedArm:
+    """Train an arm with further seeds only, measured by what the reference arm `good` reached on average.
+
+    That tells how much the arm differs from itself, in half the time. Raises ExperimentError as `train` does.
+    """
+    results = _results(bench, [_task(arm.config, seed, bench.device) for seed in seeds], until=until)
+    best = fmean(outcome.eval_loss for outcome in good.outcomes)
+    further = tuple(_outcome(result, {"eval_loss": best, "chance": result["chance"]}) for result in results)
+    return replace(arm, outcomes=(*arm.outcomes, *further))
+
+
+def _results(bench: Workbench, tasks: Sequence[Task], *, until: float) -> list[dict[str, Any]]:
+    answers = bench.run(tasks, deadline=until)
+    failed = next((answer.error for answer in answers if answer.error), "")
+    if failed == TIME_OVER:
+        raise OutOfTime
+    if failed:
+        raise ExperimentError(f"an arm did not finish: {failed}")
+    return [answer.result for answer in answers]
 
 
 class BrokenReference(ExperimentError):

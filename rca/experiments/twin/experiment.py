@@ -23,7 +23,7 @@ from rca.experiments.judges import (
 )
 from rca.experiments.symptoms import STARTS_HIGH, UNSTABLE, reproduces
 from rca.experiments.trial import Seen, Trial, carry_through
-from rca.experiments.twin.arms import BrokenReference, Outcome, OutOfTime, TrainedArm, train
+from rca.experiments.twin.arms import BrokenReference, Outcome, OutOfTime, TrainedArm, train, train_further
 from rca.experiments.twin.config import (
     Twin,
     TwinConfig,
@@ -179,8 +179,9 @@ class TwinExperiment:
             return _seen(control), _seen(treatment)
 
         def alone(count: int) -> Seen | None:
+            seeds = range(len(control.outcomes), count)
             try:
-                return _seen(self._train([("control", untreated)], tuple(range(count)), reference)[0])
+                return _seen(train_further(self.bench, control, seeds, good=good, until=self.until))
             except OutOfTime:
                 return None
 
