@@ -24,7 +24,8 @@ def read(settings: Mapping[str, Any]) -> dict[str, Any]:
     """Look at the samples below `root`; with `bisect` also pass them through a twin."""
     from rca.experiments.checks.bisection import through_twin
     from rca.experiments.checks.media import read_media
-    from rca.experiments.checks.sample_scan import Limits, scan, spread
+    from rca.experiments.checks.sample_lengths import spread
+    from rca.experiments.checks.sample_scan import Limits, scan
     from rca.experiments.checks.samples import read_samples
 
     reading = read_samples(Path(settings["root"]), named=settings["named"])

@@ -14,6 +14,7 @@ import numpy as np
 
 from rca.experiments.checks.files import MEDIA_SUFFIXES, LeftFile, is_sample_file, listing, opened, shown, side_of
 from rca.experiments.checks.sample_formats import Samples
+from rca.experiments.checks.sample_groups import SPLIT_COLUMNS, shared_groups
 from rca.experiments.checks.samples import MAX_ALTOGETHER, read_samples
 
 SHINGLE = 5
@@ -34,13 +35,6 @@ _PLACES = frozenset(
     {"path", "image_path", "file", "file_path", "filename", "file_name", "url", "uri", "audio_path", "wav"}
 )
 """Columns that say where a sample lies; other places can hold the same sample."""
-_ONE_BEING = r"patient|subject|speaker|person|participant|animal"
-_GROUP = re.compile(
-    rf"(?:^|_)(?:{_ONE_BEING}|client|customer|user|scene|video|session|series|study|scan|slide|source|site|group|document|"
-    r"recording|clip|author|well|plot|field)(?:_?(?:id|name|no|number|uid|key))?$",
-    re.I,
-)
-_SPLIT_COLUMNS = ("split", "subset", "partition")
 _PLAIN = re.compile(r"[^\w]+")
 _MEDIA = (*MEDIA_SUFFIXES, ".dcm", ".mp4", ".txt")
 _LEAST = 4
@@ -80,7 +74,7 @@ def measure(settings: Mapping[str, Any]) -> dict[str, Any]:
         "train": len(train),
         "held_out": len(held),
         "whole": whole,
-        "groups": [list(item) for item in _groups(reading.tables)],
+        "groups": [list(item) for item in shared_groups(reading.tables)],
         "places_only": any(
             {name.lower() for name in compared_columns(list(table.columns))} <= _PLACES for table in reading.tables
         ),
@@ -91,7 +85,7 @@ def measure(settings: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _sided(table: Samples) -> Iterator[tuple[str, Sample]]:
-    splits = next((name for name in table.columns if name.lower() in _SPLIT_COLUMNS), None)
+    splits = next((name for name in table.columns if name.lower() in SPLIT_COLUMNS), None)
     named = side_of(table.file)
     if splits is None and named is None:
         return
@@ -107,30 +101,6 @@ def compared_columns(names: Sequence[str]) -> list[str]:
     hashes = [name for name in names if name.lower() in _HASHES]
     rest = [name for name in names if name.lower() not in _LEFT_OUT]
     return hashes or [name for name in rest if name.lower() not in _PLACES] or rest
-
-
-def _groups(tables: Sequence[Samples]) -> list[tuple[str, bool, int, int]]:
-    """Return (column, whether it names one being, held-out samples of a group of the training, held-out samples)."""
-    sides: dict[str, dict[str, list[str]]] = {}
-    for table in tables:
-        splits = next((name for name in table.columns if name.lower() in _SPLIT_COLUMNS), None)
-        named = side_of(table.file)
-        for name in table.columns:
-            if not _GROUP.search(name) or (splits is None and named is None):
-                continue
-            for row in range(table.rows):
-                side = named if splits is None else side_of(str(table.columns[splits][row]))
-                value = table.columns[name][row]
-                if side is not None and value is not None and not isinstance(value, (list, dict)):
-                    sides.setdefault(name, {}).setdefault(side, []).append(str(value))
-    found = []
-    for name, values in sorted(sides.items()):
-        known, held = set(values.get("train", ())), values.get("held out", [])
-        # A column that tells every sample apart is no group, and one with a single value tells nothing.
-        if len(known) >= 2 and 2 * len(known) <= len(values["train"]) and held:
-            shared = sum(value in known for value in held)
-            found.append((name, bool(re.search(_ONE_BEING, name, re.I)), shared, len(held)))
-    return found
 
 
 def _sample(place: str, values: Sequence[Any]) -> Sample:

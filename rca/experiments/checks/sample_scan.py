@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
@@ -263,27 +263,3 @@ def _lengths(table: Samples, limits: Limits, found: Found) -> None:
             found.add(
                 "long", Place(table, int(row), "input_ids"), f"has {ids[row]} tokens, the median has {middle:.0f}"
             )
-
-
-def spread(tables: Sequence[Samples]) -> Mapping[str, tuple[int, float, int, int]]:
-    """Return, by file and column, (shortest, median, longest, samples) of values that are sequences of numbers."""
-    found: dict[str, tuple[int, float, int, int]] = {}
-    for table in tables:
-        for name, column in table.columns.items():
-            if isinstance(column, np.ndarray):
-                if column.ndim > 1:
-                    found[f"{table.file}: {name}"] = (
-                        column.shape[1],
-                        float(column.shape[1]),
-                        column.shape[1],
-                        len(column),
-                    )
-                continue
-            sizes = [len(item) for item in column if isinstance(item, (list, tuple)) and not _holds_records(item)]
-            if sizes and len(sizes) * 2 > len(column):
-                found[f"{table.file}: {name}"] = (min(sizes), float(np.median(sizes)), max(sizes), len(sizes))
-    return found
-
-
-def _holds_records(item: Sequence[Any]) -> bool:
-    return bool(item) and isinstance(item[0], (dict, str))

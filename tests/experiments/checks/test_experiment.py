@@ -110,6 +110,7 @@ def test_checks_work_in_the_child(tmp_path: Path, bench: Workbench) -> None:
     found = carry_out("tokenizer_ids", bench, tmp_path)
     assert found.verdict == "not_testable"
     assert "did not finish" in found.reason
+    (tmp_path / "config.json").write_text('{"model_type": "mine"}')
     found = carry_out("repeat_determinism", bench, tmp_path, family="cnn", repeat_spread=0.0)
     assert found.verdict == "refuted"
 
