@@ -14,7 +14,7 @@ from rca.errors import ExperimentError
 from rca.experiments.checks.files import is_sample_file, listing, side_of
 from rca.experiments.interface import Material, RunProfile
 from rca.experiments.twin.arms import BrokenReference, OutOfTime
-from rca.experiments.twin.config import FAMILIES, Twin, TwinConfig, reference_of, twin_of
+from rca.experiments.twin.config import FAMILIES, Twin, TwinConfig, changed, reference_of, twin_of
 from rca.experiments.twin.experiment import TwinExperiment
 from rca.experiments.twin.report import Finding, report
 from rca.experiments.twin.sample_stream import unsuited
@@ -25,10 +25,13 @@ from rca.rules.schema import ExperimentRule
 
 APPLIES = frozenset({
     *("lr", "warmup", "decay", "decay_steps", "optimizer", "beta1", "beta2", "eps", "momentum", "weight_decay", "clip"),
-    *("batch", "accumulation", "accumulation_mean", "zero_grad", "skip_bad_batches", "seed", "init_factor", "frozen"),
+    *("batch", "accumulation", "accumulation_mean", "zero_grad", "skip_bad_batches", "seed"),
     *("precision", "scaler", "init_scale", "growth_interval", "loss_factor"),
 })  # fmt: skip
-"""Settings of how a model is trained, whatever it is; the others belong to the twin's own models, data and loss."""
+"""Settings of how a model is trained, whatever it is; the others belong to the twin's own models, data and loss.
+
+How the weights are drawn and which of them train is up to the user's function, and not known here.
+"""
 RATES = (1e-4, 3e-4, 1e-3, 3e-3, 1e-2, 3e-2, 1e-1)
 """Ladder of learning rates; the best of it is the recipe that a user's model is measured by."""
 _RECIPE = {"optimizer": "adamw", "clip": 1.0, "warmup": 10, "skip_bad_batches": True}
@@ -70,8 +73,9 @@ def _with_model(
         )
     base = twin_of(profile.model_copy(update={"family": None, "hidden_size": None})).config
     fields = {name: value for name, value in base.model_dump().items() if name in APPLIES}
-    fields["init_factor"] = 1.0  # how the weights are drawn is up to the user's function
     config = TwinConfig(family=USER, **fields)
+    if changed(config, {name: value for name, value in rule.change.items() if name == "batch"}).batch < config.batch:
+        raise _Unsuited("a batch smaller than those that the user's function makes cannot be had")
     supplied = {
         "program": program(material.twin or ""),
         "data": None if material.data is None else str(material.data.resolve()),

@@ -61,11 +61,6 @@ def training(config: TwinConfig, seed: int, *, device: str, supplied: Mapping[st
     model = parts["model"].to(device)
     run = _UserRun(file, parts, model, config, device, base=int(supplied["settings"]["batch"]))
     chance = run.chance()
-    if config.init_factor != 1.0:
-        with torch.no_grad():
-            for weight in model.parameters():
-                if weight.dim() >= 2:
-                    weight.mul_(config.init_factor)
     return Training(
         model=model.train(),
         batches=run.batches(),
@@ -145,6 +140,7 @@ def _function(file: str, name: str) -> Callable[..., Any]:
     folder = str(Path(file).parent)
     if folder not in sys.path:
         sys.path.append(folder)
+    sys.dont_write_bytecode = True  # nothing is left beside the user's file
     spec = importlib.util.spec_from_file_location("rca_user_twin", file)
     if spec is None or spec.loader is None:
         raise UserCodeError(f"{Path(file).name} cannot be imported")

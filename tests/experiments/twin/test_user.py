@@ -104,9 +104,12 @@ def test_its_bad_batches_are_found_and_left_out(tmp_path: Path, torch: Any) -> N
 
 
 def test_what_belongs_to_the_twins_own_model_is_not_testable(good: Path, torch: Any) -> None:
-    found = carry_out("label_shift", good, symptoms=("plateau",))
-    assert found.verdict == "not_testable"
-    assert "label_offset" in found.reason
+    for name, symptom, says in (("label_shift", "plateau", "label_offset"), ("unfreeze", "stuck", "frozen")):
+        found = carry_out(name, good, symptoms=(symptom,))
+        assert found.verdict == "not_testable"
+        assert says in found.reason
+    halved = RULES["batch_x4"].model_copy(update={"change": {"batch": "x0.5"}})
+    assert "smaller" in carry_out(halved, good, symptoms=("plateau",)).reason
 
 
 @pytest.mark.parametrize(
