@@ -16,6 +16,8 @@ DECODERS = frozenset(_DECODERS.split())
 ENCODERS = frozenset({"bert", "roberta", "distilbert", "electra"})
 SEQ2SEQ = frozenset({"t5", "bart"})
 DENSE = frozenset({"cnn", "mlp"})
+EAGER_ONLY = frozenset({"bloom", "gpt_neo"})
+"""Families for which transformers 5.24 has no other attention."""
 FAMILIES = DECODERS | ENCODERS | SEQ2SEQ | DENSE
 
 RECIPES: dict[str, dict[str, float]] = {

@@ -9,6 +9,7 @@ from rca.experiments.interface import RunProfile
 from rca.experiments.twin.families import (
     ACTIVATIONS,
     DENSE,
+    EAGER_ONLY,
     FAMILIES,
     HEADS,
     LAYERS,
@@ -80,7 +81,7 @@ def _architecture(profile: RunProfile, lost: list[str]) -> tuple[str, dict[str, 
             fields["layers"] = min(profile.num_layers, MAX_DEPTH)
         if (profile.num_layers or 0) > fields.get("layers", 3):
             lost.append(f"depth ({profile.num_layers} layers, the twin has {fields.get('layers', 3)})")
-        return family, {**fields, **_details(profile, lost), "width": 32 if family == "cnn" else WIDTH}
+        return family, {**fields, **_details(profile, family, lost), "width": 32 if family == "cnn" else WIDTH}
     heads = profile.num_attention_heads
     if heads and profile.num_key_value_heads:
         fields["kv_heads"] = min(HEADS, max(1, round(HEADS * profile.num_key_value_heads / heads)))
@@ -93,10 +94,10 @@ def _architecture(profile: RunProfile, lost: list[str]) -> tuple[str, dict[str, 
         lost.append(f"depth ({profile.num_layers} layers, the twin has {LAYERS})")
     if (profile.seq_length or 0) > MAX_SEQ:
         lost.append(f"sequence length ({profile.seq_length}, the twin has {fields['seq']})")
-    return family, {**fields, **_details(profile, lost)}
+    return family, {**fields, **_details(profile, family, lost)}
 
 
-def _details(profile: RunProfile, lost: list[str]) -> dict[str, Any]:
+def _details(profile: RunProfile, family: str, lost: list[str]) -> dict[str, Any]:
     """Activation, epsilon of the norms and kernel of the attention."""
     fields: dict[str, Any] = {}
     if profile.activation in ACTIVATIONS:
@@ -106,6 +107,8 @@ def _details(profile: RunProfile, lost: list[str]) -> dict[str, Any]:
     if profile.norm_eps is not None:
         fields["norm_eps"] = profile.norm_eps
     kernel = profile.attn_implementation
+    if family in EAGER_ONLY:
+        return fields
     if kernel == "sdpa":
         fields["attention"] = "sdpa"
     elif kernel and kernel != "eager":

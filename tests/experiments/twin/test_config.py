@@ -148,6 +148,11 @@ def test_settings_of_loss_labels_and_norms_are_carried_over() -> None:
     assert "ignores (0" in text
 
 
+def test_a_family_without_another_attention_keeps_the_plain_one() -> None:
+    update = {"family": "bloom", "attn_implementation": "sdpa"}
+    assert twin_of(LLAMA_7B.model_copy(update=update)).config.attention == "eager"
+
+
 def test_labels_that_are_all_masked_stay_so() -> None:
     assert twin_of(LLAMA_7B.model_copy(update={"ignored_share": 1.0})).config.masking == "all"
 
