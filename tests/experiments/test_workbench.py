@@ -106,7 +106,9 @@ def test_the_run_directory_is_not_on_the_path_of_the_child(tmp_path: Path, monke
     for name in ("torch", "transformers", "selectors"):
         (tmp_path / f"{name}.py").write_text("raise SystemExit('hostile')")
     monkeypatch.chdir(tmp_path)
-    bench = Workbench(command=(sys.executable, "-m", "tests.experiments.hostile_child"))
+    # Like `-m`, `-c` puts the working directory first on the path.
+    program = f"import runpy; runpy.run_path({HOSTILE!r}, run_name='__main__')"
+    bench = Workbench(command=(sys.executable, "-c", program))
     assert do(bench, "anything") == Answer("done")
     bench.close()
 
