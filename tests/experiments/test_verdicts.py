@@ -20,7 +20,7 @@ from rca.experiments.loops.experiment import LoopExperiment
 from rca.experiments.memory.experiment import MemoryExperiment
 from rca.experiments.twin.config import TwinConfig
 from rca.experiments.twin.experiment import TwinExperiment
-from rca.experiments.workbench import Answer, Task, Workbench
+from rca.experiments.workbench import TIME_OVER, Answer, Task, Workbench
 from rca.report.words import ENGLISH
 from rca.rules.check import check
 from rca.rules.load import load
@@ -107,6 +107,20 @@ def test_an_arm_that_does_not_finish_has_its_reason(verdict: str, error: str, so
     assert found.verdict == verdict
     assert error[1:] in found.reason
     assert found.reason[0].isupper()
+
+
+class LateBench(PretendBench):
+    """Has no time for the fourth seed and those after it."""
+
+    def _answer(self, task: Task) -> Answer:
+        return Answer(error=TIME_OVER) if task.payload["seed"] >= 3 else super()._answer(task)
+
+
+def test_without_time_for_the_null_check_nothing_is_confirmed(soon: float) -> None:
+    bench: Any = LateBench(losses([5.0], [1.5]))
+    found = TwinExperiment(KNOWLEDGE.experiments["lr_tenth"], HIGH_RATE, bench, soon).carry_out()
+    assert found.verdict == "inconclusive"
+    assert "would confirm, but there was no time to see whether further seeds of the control fail" in found.reason
 
 
 def test_a_treatment_is_one_change_over_the_same_seeds(soon: float) -> None:

@@ -279,6 +279,8 @@ class TwinExperiment:
 
 def _undecided(judgement: Judgement, *, out_of_time: bool) -> str:
     found = judgement.gap
+    if out_of_time and found.above_margin >= CONFIRMING and found.mean >= USEFUL:
+        return " That would confirm, but there was no time to see whether further seeds of the control fail as well."
     text = (
         f" That decides nothing: it lies above {MARGIN:g} with {found.above_margin:.1%} probability "
         f"({CONFIRMING:.1%} confirm) and below {USEFUL:g} with {found.below_useful:.1%} ({CERTAINTY:.0%} refute)."
