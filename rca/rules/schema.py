@@ -302,7 +302,8 @@ class ExperimentRule(_Model):
     (`probe:`); `memory` does measured arithmetic."""
     probe: str | None = None
     change: dict[str, str | int | float | bool] = Field(default_factory=dict)
-    """Twin field -> new value or a factor such as `x0.1`; exactly one entry for a treatment."""
+    """Twin field -> new value, a factor such as `x0.1`, or a quantile of the control's gradient norms such as `q0.9`;
+    exactly one entry for a treatment."""
     metric: str = "lost_gap"
     """What is compared between control and treatment."""
     loop: LoopRule | None = None
@@ -310,7 +311,7 @@ class ExperimentRule(_Model):
     symptoms: tuple[str, ...] = ()
     """Symptoms of the run that it can speak about (words of `rca.experiments.symptoms`); empty: any."""
     reproduces: dict[str, str | int | float | bool] = Field(default_factory=dict)
-    """Twin (or loop) fields that plant the fault in the control arm where the run's own settings do not show the symptom."""
+    """Twin (or loop) fields that plant the fault in the control arm where the run's own settings do not show it."""
     ladder: Annotated[int, Field(ge=1, le=4)] = 1
     """How often the change may be applied on top of itself when once only mitigates: `x0.1` twice is `x0.01`."""
     treatment: str = ""
@@ -321,7 +322,8 @@ class ExperimentRule(_Model):
     """Verdict when the control trains well and the treatment makes it worse: `refuted` only where the whole
     mechanism is on the twin (a learning rate is, a batch of the run's data is not)."""
     excludes: dict[str, str | int | float | bool] = Field(default_factory=dict)
-    """Properties of the run under which it says nothing, e.g. `pretrained: true`."""
+    """Properties of the run under which it says nothing, e.g. `pretrained: true`, `accumulates: false`: fields and
+    properties of `rca.experiments.interface.RunProfile`."""
     needs: tuple[Literal["weights", "tokenizer", "model", "samples", "splits"], ...] = ()
     """What the run must have left for it (by file names): weight files, a tokenizer, a model's config.json, samples,
     samples of training and held-out split. It is not offered without."""
