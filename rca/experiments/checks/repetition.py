@@ -84,10 +84,11 @@ def _stored(root: Path, shards: Sequence[LeftFile]) -> dict[str, torch.Tensor]:
 
     state: dict[str, torch.Tensor] = {}
     for file in shards:
-        with opened(root, file.path) as stream:
-            data = stream.read(MOST_STORED)
         try:
-            state |= load(data)
+            with opened(root, file.path) as stream:
+                state |= load(stream.read(MOST_STORED))
+        except OSError as error:
+            raise UnknownModel(f"{file.path} cannot be read: {error.strerror}") from error
         except SafetensorError as error:
             raise UnknownModel(f"{file.path} cannot be read: {str(error)[:120]}") from error
     return state

@@ -64,7 +64,9 @@ def read_samples(root: Path, *, named: bool) -> Reading:
         except PermissionError:
             found.unread.append((shown(file.path), "reading it is not permitted"))
         except BROKEN as error:
-            said = " ".join(str(error).split())[:120]
+            # The words of a system error would name the place on this machine.
+            words = error.strerror or "" if isinstance(error, OSError) and error.filename else str(error)
+            said = " ".join(words.split())[:120]
             found.damaged.append((shown(file.path), f"{type(error).__name__}: {said}"))
     return found
 

@@ -160,7 +160,7 @@ def _index(root: Path, file: LeftFile, present: set[str], keys: Mapping[str, set
 def _models(root: Path, left: Sequence[LeftFile]) -> Iterator[dict[str, Any]]:
     """Hold the tensors of each folder against the class that its config.json names."""
     from rca.experiments.checks.model_class import UnknownModel, fit, read_settings
-    from rca.experiments.checks.tensor_files import read_header
+    from rca.experiments.checks.tensor_files import Header, read_header
 
     shards: dict[str, list[LeftFile]] = defaultdict(list)
     for file in left:
@@ -173,8 +173,11 @@ def _models(root: Path, left: Sequence[LeftFile]) -> Iterator[dict[str, Any]]:
         tensors = []
         broken = _lacking(root, left, folder)
         for shard in shards[folder]:
-            with opened(root, shard.path) as stream:
-                header = read_header(stream, shard.size)
+            try:
+                with opened(root, shard.path) as stream:
+                    header = read_header(stream, shard.size)
+            except OSError as error:
+                header = Header(problem=f"cannot be read ({error.strerror})")
             broken = broken or (f"{shown(shard.path)} {header.problem}" if not header.entries else "")
             tensors += [(entry.name, entry.dtype, entry.shape) for entry in header.entries]
         found: dict[str, Any] = {"path": shown(file.path), "tensors": len(tensors)}

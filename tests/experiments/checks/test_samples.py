@@ -11,7 +11,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from rca.experiments.checks import sample_formats
+from rca.experiments.checks import sample_formats, samples
 from rca.experiments.checks.samples import read_samples
 from tests.experiments.checks.conftest import write_lines
 
@@ -147,3 +147,12 @@ def test_headers_that_break_their_readers_are_damage(tmp_path: Path, name: str, 
     found = read_samples(tmp_path, named=True)
     assert [file for file, _why in found.damaged] == [name]
     assert not found.tables
+
+
+def test_a_system_error_does_not_name_the_place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def failing(root: Path, path: str) -> None:
+        raise OSError(5, "Input/output error", str(root / path))
+
+    write_lines(tmp_path / "train.jsonl", [{"text": "a"}])
+    monkeypatch.setattr(samples, "opened", failing)
+    assert read_samples(tmp_path, named=False).damaged == [("train.jsonl", "OSError: Input/output error")]
