@@ -79,19 +79,20 @@ def _own(root: Path, path: str) -> tuple[nn.Module, str]:
 
 
 def _stored(root: Path, shards: Sequence[LeftFile]) -> dict[str, torch.Tensor]:
+    return {name: tensor for file in shards for name, tensor in _shard(root, file).items()}
+
+
+def _shard(root: Path, file: LeftFile) -> dict[str, torch.Tensor]:
     from safetensors import SafetensorError
     from safetensors.torch import load
 
-    state: dict[str, torch.Tensor] = {}
-    for file in shards:
-        try:
-            with opened(root, file.path) as stream:
-                state |= load(stream.read(MOST_STORED))
-        except OSError as error:
-            raise UnknownModel(f"{file.path} cannot be read: {error.strerror}") from error
-        except SafetensorError as error:
-            raise UnknownModel(f"{file.path} cannot be read: {str(error)[:120]}") from error
-    return state
+    try:
+        with opened(root, file.path) as stream:
+            return load(stream.read(MOST_STORED))
+    except OSError as error:
+        raise UnknownModel(f"{file.path} cannot be read: {error.strerror}") from error
+    except SafetensorError as error:
+        raise UnknownModel(f"{file.path} cannot be read: {str(error)[:120]}") from error
 
 
 def _inputs(model: nn.Module) -> dict[str, torch.Tensor] | None:
