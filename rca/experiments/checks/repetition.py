@@ -88,7 +88,8 @@ def _shard(root: Path, file: LeftFile) -> dict[str, torch.Tensor]:
 
     try:
         with opened(root, file.path) as stream:
-            return load(stream.read(MOST_STORED))
+            tensors: dict[str, torch.Tensor] = load(stream.read(MOST_STORED))
+            return tensors
     except OSError as error:
         raise UnknownModel(f"{file.path} cannot be read: {error.strerror}") from error
     except SafetensorError as error:
