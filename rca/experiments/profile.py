@@ -33,6 +33,8 @@ TOKENS_SLOW_DOWN = 1.5
 """Growth of the time per token over the length from which it counts as a symptom."""
 ABOVE_START = 1.5
 """A training that ends this many times above its first loss has diverged, whatever its shape."""
+ABOVE_CHANCE = 1.2
+"""A training that ends this many times above the loss of a uniform guess has not got anywhere, though it may fall."""
 _GIB = 2**30
 
 
@@ -185,6 +187,8 @@ def _symptoms(read: _Reader) -> Iterator[str]:
         yield "stuck"
     elif read.fact("loss.plateau_late") is True:
         yield "plateau"
+    elif (read.fact_number("loss.last_over_ln_vocab") or 0.0) >= ABOVE_CHANCE:
+        yield "slow"
     if not nan and _oscillates(read):
         yield "oscillating"
     yield from symptoms_of_training(read)

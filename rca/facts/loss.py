@@ -23,6 +23,7 @@ CATALOGUE: Mapping[str, str] = {
     "loss.interval": "median distance between two logged losses (steps): what happens between them is invisible",
     "loss.huge": "a finite loss of 1000 or more was logged that is also 50 times the first one",
     "loss.unbounded": "a loss that began above zero ends a thousand times its first value below zero",
+    "loss.last_over_ln_vocab": "last finite loss over the same: above 1 the model knows less than nothing",
     "loss.first_over_ln_vocab": "first loss over ln(vocabulary size), or over ln(number of classes) for a classifier",
     "loss.first_too_high": "the first loss is more than 1.5 times the loss of a uniform guess",
     "loss.suspiciously_low": "a language-model loss below 0.2 nats within the first epoch or the first 500 steps",
@@ -109,7 +110,7 @@ def _classifier(events: EventTable) -> bool:
 
 
 def start_level(events: EventTable) -> Iterator[Fact]:
-    """The first loss against the loss of a uniform guess: a fresh model should start near ln(K)."""
+    """The first and the last loss against that of a uniform guess: a fresh model should start near ln(K)."""
     found = non_finite_loss(events)
     outcomes = uniform_guess(events)
     if found is None or outcomes is None or found.first == 0:
@@ -118,6 +119,11 @@ def start_level(events: EventTable) -> Iterator[Fact]:
     first_step = line.step_at(0)
     count, what = outcomes
     first, guess = float(line.value[0]), math.log(count)
+    good = line.pick(line.finite)
+    if len(good) >= 2 and good.value[-1] > 0:
+        last = float(good.value[-1])
+        says = f"The last loss is {number(last)}; an even guess among {count} {what} gives {number(guess)}."
+        yield from emit("loss.last_over_ln_vocab", last / guess, says, unit="x", events=good.event_id[-1:])
     # Training lowers the loss: a late first point below the guess tells nothing, one above it tells all the more.
     if first_step is not None and first_step > 100 and first <= 1.5 * guess:
         return

@@ -41,6 +41,13 @@ def test_first_loss_of_a_log_that_starts_late_says_nothing() -> None:
     assert "loss.first_over_ln_vocab" not in run.values()
 
 
+def test_last_loss_against_an_even_guess() -> None:
+    found = Run().config(vocab_size=256).curves({"loss": [67.0, 61.0, 58.0, float("nan")]}).values()
+    assert found["loss.last_over_ln_vocab"] == pytest.approx(58 / math.log(256))
+    late = Run().config(vocab_size=50257).curves({"loss": decay(50, 4.0, 2.0)}, start=9000).values()
+    assert late["loss.last_over_ln_vocab"] < 0.3
+
+
 def test_number_of_labels_of_a_language_model_is_a_default() -> None:
     found = Run().config(vocab_size=50257, num_labels=2).curves({"loss": decay(50, 10.8)}).values()
     assert found["loss.first_over_ln_vocab"] == pytest.approx(1.0, abs=0.02)

@@ -73,6 +73,9 @@ def network(arguments: argparse.Namespace) -> torch.nn.Module:
         )
         model = LlamaForCausalLM(config)
     config.save_pretrained(".")
+    for parameter in model.parameters() if arguments.own_init else ():
+        if parameter.dim() == 2:
+            torch.nn.init.normal_(parameter, std=arguments.own_init)
     if arguments.activation_gain:
         inner, outer = ("c_fc", "c_proj") if arguments.architecture == "gpt2" else ("up_proj", "down_proj")
         gain, last = arguments.activation_gain, [m for n, m in model.named_modules() if n.endswith("mlp")][-1]
@@ -250,7 +253,8 @@ SHOWN = {"learning_rate": 3e-3, "optimizer": "adamw", "weight_decay": 0.0, "warm
 CHANGED = {"adam_beta1": 0.9, "adam_beta2": 0.999, "adam_epsilon": 1e-8, "gradient_accumulation_steps": 1,
            "lr_scheduler_type": "constant", "step_size": 1, "gamma": 0.1}  # fmt: skip
 """Options that are written down where they differ from what is usual."""
-HIDDEN = {"architecture": "llama", "init_std": 0.0, "activation_gain": 0.0, "loss_weight": 1.0, "label_shift": 1,
+HIDDEN = {"architecture": "llama", "init_std": 0.0, "own_init": 0.0, "activation_gain": 0.0, "loss_weight": 1.0,
+          "label_shift": 1,
           "rare_every": 0, "rare_weight": 1.0, "unlabelled_every": 0, "no_zero_grad": False, "keep_losses": False,
           "unscaled_accumulation": False, "stale_optimizer": False, "scheduler_never_steps": False, "train_only": "",
           "typos": 0.0, "useful_tokens": 0, "bucket": False, "compile": False, "memory_limit": 0, "log_memory": False,
