@@ -32,6 +32,29 @@ def memory_program(
     Raises ExperimentError where the prediction is more than a trace and the optimizer's state.
     """
     _check(control, treatment)
+    context = _context(control, treatment)
+    return rendered("memory.jinja", {**context, "capacity": _gib(capacity)}, title=title, parts=parts)
+
+
+def kept_program(
+    question: MemoryQuestion, *, observed: float, title: str, parts: Sequence[tuple[str, str]] = ()
+) -> str:
+    """Return the program that traces what steps leave behind; `observed` in GiB a step.
+
+    Raises ExperimentError where that is more than a trace.
+    """
+    _check(question, question)
+    context = {**_context(question, question), "kept": True, "other_lines": (), "observed": literal(observed)}
+    context["control_lines"] = [line.replace("CONTROL = ", "SIZES = ") for line in context["control_lines"]]
+    return rendered("memory.jinja", context, title=title, parts=parts)
+
+
+def _gib(size: float) -> str:
+    return literal(round(size / GIB, 4)) if size else ""
+
+
+def _context(control: MemoryQuestion, treatment: MemoryQuestion) -> dict[str, Any]:
+    """What the template needs."""
     arms = (_listed(control), _listed(treatment))
     update = {name: value for name, value in arms[1].items() if arms[0][name] != value}
     used = {name for name in arms[0] if name != "compute" and any(arm[name] for arm in arms)}
@@ -52,10 +75,11 @@ def memory_program(
         tokens = '{"input_ids": tokens, "labels": torch.zeros(s.batch, dtype=torch.int64)}'
     elif control.family in SEQ2SEQ:
         tokens = '{"input_ids": tokens, "decoder_input_ids": tokens, "labels": tokens}'
-    context = {
+    return {
+        "kept": False,
+        "capacity": "",
         "auto_class": architecture.auto_class(control.family),
         "family": control.family,
-        "capacity": literal(round(capacity / GIB, 4)) if capacity else "",
         "control_lines": dictionary("CONTROL = ", own),
         "other_lines": dictionary("TREATMENT = CONTROL | ", update),
         "model_settings": (f"settings = {lines[0]}", *(f"settings |= {line}" for line in lines[1:])),
@@ -67,7 +91,6 @@ def memory_program(
         "used": used,
         "s": code,
     }
-    return rendered("memory.jinja", context, title=title, parts=parts)
 
 
 def _always(used: set[str]) -> set[str]:

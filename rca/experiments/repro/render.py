@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from jinja2 import Environment
 
 TEMPLATES = Path(__file__).parent / "templates"
-MAX_LINES, MAX_BYTES = 150, 25_000
+MAX_LINES, MAX_BYTES = 149, 25_000
 WIDTH, LIMIT = 116, 120
 """Columns that are filled, and that no line of code exceeds."""
 _BLANKS = re.compile(r"\n{4,}")

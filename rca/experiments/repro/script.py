@@ -12,8 +12,9 @@ from rca.diagnosis import Arm, Experiment
 from rca.errors import ExperimentError
 from rca.experiments.interface import NOTHING, Material, RunProfile
 from rca.experiments.judges import MOST
-from rca.experiments.memory.question import MemoryQuestion
-from rca.experiments.repro.memory import memory_program
+from rca.experiments.memory.question import MemoryQuestion, question_of
+from rca.experiments.repro.memory import kept_program, memory_program
+from rca.experiments.repro.probe import token_cost_program
 from rca.experiments.repro.render import shortened
 from rca.experiments.repro.twin import twin_program
 from rca.experiments.twin.config import TwinConfig, changed, differences, reference_of, twin_of
@@ -38,7 +39,7 @@ def with_script(
 ) -> Experiment:
     """Return the experiment with its script, or with the reason why it has none among its details."""
     write = _WRITERS.get(rule.kind)
-    if found.verdict not in RAN or write is None:
+    if found.verdict not in RAN or found.script or write is None:
         return found
     try:
         return found.model_copy(update={"script": write(Request(rule, profile, found, material))})
@@ -146,4 +147,19 @@ def _memory(request: Request) -> str:
     )
 
 
-_WRITERS: dict[str, Callable[[Request], str]] = {"twin": _twin, "memory": _memory}
+def _probe(request: Request) -> str:
+    rule, found, profile = request.rule, request.found, request.profile
+    parts = (
+        ("Question", found.question),
+        (f"Found ({found.verdict.replace('_', ' ')})", shortened(found.reason, 420)),
+        ("Shown on", found.scope),
+    )
+    if rule.probe == "token_cost":
+        return token_cost_program(twin_of(profile).config, title=_title(request), parts=parts)
+    if rule.probe == "kept_bytes":
+        observed = profile.growth_gib_per_step or 0.0
+        return kept_program(question_of(profile), observed=observed, title=_title(request), parts=parts)
+    raise ExperimentError(f"it reads the run's own files; `rca experiment {rule.id} RUN_DIR` repeats it")
+
+
+_WRITERS: dict[str, Callable[[Request], str]] = {"twin": _twin, "memory": _memory, "probe": _probe}
