@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import datetime as dt
-import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING
 
 import rca
 from rca.baseline import Baseline
@@ -28,44 +27,20 @@ from rca.hypotheses.decide import answer
 from rca.hypotheses.match import View, met_rules
 from rca.hypotheses.score import NONE, Ranking, rank
 from rca.ingest.context import lines_around
+from rca.investigation import Options, tested
 from rca.notes import Notes
-from rca.observation import Observed, Progress, Reading, healthy_beside, observed, ranking_of, run_name
+from rca.observation import Progress, Reading, healthy_beside, observed, ranking_of, run_name
 from rca.redact import redact_diagnosis
 from rca.rules.load import Knowledge, load
-from rca.rules.schema import Calibration, ExperimentRule
+from rca.rules.schema import Calibration
 from rca.rules.testing import Judged
 from rca.rules.words import maturity_note
 
 if TYPE_CHECKING:
     from rca.agent import Investigation
-    from rca.experiments.interface import Material, RunProfile
-
-RedactMode = Literal["default", "strict", "none"]
 
 
-@dataclass(frozen=True)
-class Options:
-    """How an analysis is done."""
-
-    experiments: str = "auto"
-    """`auto`, `all`, `none` or experiment ids separated by commas."""
-    budget_s: float = 60.0
-    """Seconds that experiments may take altogether."""
-    limit_s: float | None = None
-    """Seconds that one experiment may take; None: all that is left."""
-    device: str = "auto"
-    data: Path | None = None
-    """Samples of the run, a file or a folder, which experiments use in place of synthetic ones."""
-    twin: str | None = None
-    """`FILE.py:FUNCTION` that builds a model in place of the tiny twin; this program is run."""
-    redact: RedactMode = "default"
-    jobs: int = 1
-    strict: bool = False
-    """Raise what a plug-in raises instead of noting it in the report."""
-    baseline: Path | None = None
-    """Directory of a healthy run of the same job, to compare with."""
-    partial: bool = False
-    """Ctrl-C during the experiments ends them and gives what was found so far, instead of raising KeyboardInterrupt."""
+__all__ = ["Analysis", "Options", "analyze", "examine", "judge", "observe", "order"]
 
 
 @dataclass(frozen=True)
@@ -118,7 +93,7 @@ def examine(run_dir: Path, knowledge: Knowledge, *, options: Options, progress: 
         )
     with notes.timed("experiments"):
         tell("experiments", 0, 1)
-        investigation = _investigate(
+        investigation = tested(
             found, run_dir=run_dir, knowledge=knowledge, seen=seen, options=options, notes=notes, tell=tell
         )
     with notes.timed("collect"):
@@ -172,80 +147,6 @@ def order(view: View, knowledge: Knowledge) -> tuple[str, ...]:
     chosen, _ = answer(ranking, authors)
     others = [item.cause.id for item in ranking.candidates if item.cause.id not in {NONE, chosen}]
     return (chosen, *others)
-
-
-def _investigate(
-    found: Sequence[Hypothesis],
-    *,
-    run_dir: Path,
-    knowledge: Knowledge,
-    seen: Observed,
-    options: Options,
-    notes: Notes,
-    tell: Progress,
-) -> Investigation:
-    from rca.agent import INTERRUPTED, Investigation, investigate
-
-    started = time.monotonic()
-    untouched = Investigation(hypotheses=tuple(found), experiments=(), rounds=())
-    if options.experiments == "none":
-        return untouched
-    from rca.experiments.run import close, telling
-
-    def call() -> Investigation:
-        material = material_of(run_dir, seen, options)
-        return investigate(
-            found,
-            experiments_of(knowledge, material, options.experiments),
-            profile_of(seen),
-            telling(tell),
-            budget_s=options.budget_s - (time.monotonic() - started),
-            limit_s=options.limit_s,
-            device=options.device,
-            choose=options.experiments,
-            material=material,
-            untestable=knowledge.untestable,
-        )
-
-    try:
-        after = notes.guarded("the experiments", call, untouched)
-    except KeyboardInterrupt:
-        after = replace(untouched, interrupted=True)
-    if after.interrupted:
-        close()
-        if not options.partial:
-            raise KeyboardInterrupt
-        notes.warnings.append(f"{INTERRUPTED} The experiments that did not run could have settled more.")
-    return after
-
-
-def profile_of(seen: Observed) -> RunProfile:
-    """Return what experiments need to know of a run."""
-    from rca.experiments.profile import run_profile
-
-    return run_profile(seen.reading.events, seen.facts)
-
-
-def material_of(run_dir: Path, seen: Observed, options: Options) -> Material:
-    """Return what experiments may use beside the profile; a healthy run only where its differences count."""
-    from rca.experiments.interface import Material
-    from rca.experiments.profile import run_profile
-
-    healthy = seen.view.healthy if seen.baseline is not None and seen.baseline.used else None
-    return Material(
-        folder=run_dir,
-        data=options.data,
-        twin=options.twin,
-        baseline=None if healthy is None else run_profile(healthy.events, healthy.facts),
-    )
-
-
-def experiments_of(knowledge: Knowledge, material: Material, asked: str) -> Mapping[str, ExperimentRule]:
-    """Return the experiments of the knowledge base and, with a healthy run, the search for the settings that matter."""
-    from rca.experiments.bisect import BISECTION
-
-    own = {BISECTION.id: BISECTION} if material.baseline is not None or BISECTION.id in asked else {}
-    return {**knowledge.experiments, **own}
 
 
 def _diagnosis(

@@ -52,7 +52,7 @@ def test_one_experiment_fits_80_columns_and_says_everything() -> None:
         "+1.2 (95 %",
         "confirmed.",
         "0.50 -> 0.90",
-        "* b",
+        "> b",
         "and 2 more",
     ):
         assert part in " ".join(text.split()), part
