@@ -24,7 +24,7 @@ def allocated(question: MemoryQuestion) -> float:
         torch.set_default_dtype(torch.float32)
     weights = [weight for weight in model.parameters() if weight.requires_grad]
     makers: dict[str, Any] = {
-        "adam": lambda: torch.optim.AdamW(weights, foreach=question.foreach),
+        "adam": lambda: torch.optim.AdamW(weights, foreach=question.foreach, fused=not question.foreach),
         "momentum": lambda: torch.optim.SGD(weights, lr=1e-3, momentum=0.9, foreach=question.foreach),
         "sgd": lambda: torch.optim.SGD(weights, lr=1e-3, foreach=question.foreach),
     }
