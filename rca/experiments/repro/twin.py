@@ -162,16 +162,21 @@ def _model(arms: Arms) -> tuple[str, ...]:
 
 
 def _optional(arms: Arms) -> tuple[str, ...]:
-    """Settings that one arm leaves to the model class, a line each."""
-    lines = []
+    """Settings that one arm leaves to the model class: a line, or none."""
+    found: dict[str, Any] = {}
     for name in ("tied", "init_std", "activation", "norm_eps"):
-        names = (
-            architecture.spelling(arms.control.family, name) if arms.varies(name) and None in arms.values(name) else ()
-        )
-        if names:
-            update = literal(dict.fromkeys(names, Expression(f"s.{name}")))
-            lines.append(f"settings |= {update} if s.{name} is not None else {{}}")
-    return tuple(lines)
+        if arms.varies(name) and None in arms.values(name):
+            names = architecture.spelling(arms.control.family, name)
+            found |= dict.fromkeys(names, Expression(f"s.{name}"))
+    if not found:
+        return ()
+    line = f"settings |= {{name: value for name, value in {literal(found)}.items() if value is not None}}"
+    if len(line) + 4 <= LIMIT:
+        return (line,)
+    return (
+        f"given = {literal(found)}",
+        "settings |= {name: value for name, value in given.items() if value is not None}",
+    )
 
 
 def _between(arms: Arms) -> str:

@@ -72,6 +72,7 @@ def test_programs_are_short_clean_and_formatted(tmp_path: Path) -> None:
         assert done.returncode == 0, done.stdout + done.stderr
 
 
+@pytest.mark.slow
 def test_kept_bytes_are_those_of_the_check(torch: Any) -> None:
     from rca.experiments.checks.kept_bytes import kept_bytes
 

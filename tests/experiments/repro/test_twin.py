@@ -132,6 +132,13 @@ def test_faults_of_token_streams_are_in_their_script(torch: Any, fault: dict[str
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize("family", sorted(FAMILIES))
+def test_half_precision_of_every_class_is_that_of_the_twin(torch: Any, family: str) -> None:
+    config = TwinConfig(**{**SMALL, "family": family, "precision": "fp16", "steps": 2})
+    assert_same(arms(config, {"precision": "bf16"}))
+
+
+@pytest.mark.slow
 @pytest.mark.parametrize("rule", RULES.values(), ids=RULES)
 @pytest.mark.parametrize(("family", "precision"), [("llama", "fp32"), ("mlp", "fp16")])
 def test_a_script_of_every_experiment_trains_what_the_arms_trained(
