@@ -118,9 +118,8 @@ class TextReport:
             yield from self._note(say("text.tested"), told)
             table = experiment.table
             if table is not None and table.paste and first_with(table, plan.tried) is experiment:
-                first, *rest = clean(table.paste).splitlines()
-                yield paint(f"   = {say('text.paste')}: ", "label", on=self.colour) + first
-                yield from (" " * 10 + line for line in rest)
+                yield from self._note(say("text.paste"), say("table.paste_how"))
+                yield from (" " * 10 + line for line in clean(table.paste).splitlines())
             if experiment.script:
                 yield from self._note(say("text.script"), f"python {shlex.quote(script_place(diagnosis, experiment))}")
 

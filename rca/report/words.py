@@ -211,6 +211,7 @@ ENGLISH: dict[str, str] = {
     "table": "Table",
     "table.marked": "cheapest that fits",
     "table.paste": "To paste:",
+    "table.paste_how": "the cheapest change that fits, as settings",
     "table.same": "The table of what would fit stands under {title}.",
     "sections": "Sections",
     "section.steps_short": "Step time",

@@ -61,7 +61,7 @@ def test_markdown_holds_the_table_with_bars_escaped(sample: Diagnosis) -> None:
 
 def test_the_summary_has_the_lines_to_paste(sample: Diagnosis) -> None:
     lines = TextReport().render(holding(sample, times=2)).splitlines()
-    assert lines.count("   = paste: gradient_checkpointing=True") == 1
+    assert lines.count("          gradient_checkpointing=True") == 1
     assert "          second_line=1" in lines
 
 
