@@ -15,15 +15,12 @@ CASES: dict[str, dict[str, Any]] = {
     "llama": {},
     "llama, eager": {"attention": "eager"},
     "llama, checkpointing": {"checkpointing": True},
-    "llama, grouped heads": {"kv_heads": 2},
     "llama, LoRA": {"lora_r": 8},
     "llama, LoRA on every matrix, checkpointing": {"lora_r": 8, "lora_targets": "linear", "checkpointing": True},
     "llama, multi-tensor Adam": {"batch": 1, "seq": 32, "foreach": True},
-    "llama, SGD with momentum": {"batch": 1, "seq": 16, "optimizer": "momentum"},
     "llama, forward pass only": {"task": "generate"},
     "gpt2": {"family": "gpt2"},
     "gpt2, eager, checkpointing": {"family": "gpt2", "attention": "eager", "checkpointing": True},
-    "gpt2, LoRA": {"family": "gpt2", "lora_r": 8},
     "bert": {"family": "bert"},
     "bert, checkpointing": {"family": "bert", "checkpointing": True},
     "t5": {"family": "t5"},
@@ -47,9 +44,8 @@ def ratio(change: dict[str, Any], sizes: dict[str, int]) -> float:
     return (predicted.total - predicted.cache) / allocated(step)
 
 
-@pytest.mark.parametrize("name", ["llama", "gpt2, eager, checkpointing"])
-def test_two_predictions_agree_with_the_allocator(torch: Any, name: str) -> None:
-    assert ratio(CASES[name], SMALL) == pytest.approx(1, abs=0.05)
+def test_a_prediction_agrees_with_the_allocator(torch: Any) -> None:
+    assert ratio(CASES["gpt2"], SMALL) == pytest.approx(1, abs=0.05)
 
 
 @pytest.mark.slow

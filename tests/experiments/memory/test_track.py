@@ -51,7 +51,7 @@ def test_weights_are_exact_and_activations_follow_the_formula(torch: Any) -> Non
     assert tracked["start.logits"] == pytest.approx(2 * 4 * 32000 * 2048, rel=0.01)
 
 
-@pytest.mark.parametrize("family", ["llama", "t5"])
+@pytest.mark.parametrize("family", ["gpt2", pytest.param("t5", marks=pytest.mark.slow)])
 def test_depth_is_continued_linearly_in_every_moment(torch: Any, family: str) -> None:
     from rca.experiments.memory.track import _track, at_depth, peak
 
@@ -62,7 +62,9 @@ def test_depth_is_continued_linearly_in_every_moment(torch: Any, family: str) ->
     assert at_depth(six, lambda _question, depth: {"depth": float(depth)})["depth"] == 6
 
 
-@pytest.mark.parametrize("family", ["gpt2", "bert", "t5", "opt", "qwen2"])
+@pytest.mark.parametrize(
+    "family", ["bert", "opt", pytest.param("t5", marks=pytest.mark.slow), pytest.param("qwen2", marks=pytest.mark.slow)]
+)
 def test_other_families_are_traced(torch: Any, family: str) -> None:
     from rca.experiments.memory.track import peak
 
