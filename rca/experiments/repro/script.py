@@ -17,7 +17,7 @@ from rca.experiments.repro.memory import kept_program, memory_program
 from rca.experiments.repro.probe import token_cost_program
 from rca.experiments.repro.render import shortened
 from rca.experiments.repro.twin import twin_program
-from rca.experiments.twin.config import TwinConfig, changed, differences, reference_of, twin_of
+from rca.experiments.twin.config import TwinConfig, changed, differences, is_quantile, reference_of, twin_of
 from rca.rules.schema import ExperimentRule
 
 RAN = frozenset({"confirmed", "mitigates", "refuted", "inconclusive", "not_reproduced"})
@@ -95,7 +95,7 @@ def _change(found: Experiment, configs: dict[str, TwinConfig]) -> str:
 
 def _plain(rule: ExperimentRule) -> dict[str, Any]:
     """The change, as far as it does not hang on what was measured in the control."""
-    return {name: value for name, value in rule.change.items() if not (isinstance(value, str) and value[:1] == "q")}
+    return {name: value for name, value in rule.change.items() if not is_quantile(value)}
 
 
 def _config(arm: Arm, base: dict[str, Any]) -> TwinConfig:

@@ -93,6 +93,21 @@ def test_a_change_that_changes_nothing_is_said() -> None:
     assert "TREATMENT" not in found.script
 
 
+def test_a_bisection_shows_its_smallest_set() -> None:
+    from rca.experiments.bisect import BISECTION
+
+    smallest = _arm("treatment", {"lr": 0.03, "clip": 1.0}, 0.9)
+    found = with_script(carried_out(treatment=smallest, reference=None), BISECTION, PROFILE)
+    assert 'TREATMENT = CONTROL | {"lr": 0.03, "clip": 1.0}' in found.script
+    assert "REFERENCE = " in found.script
+
+
+def test_arms_on_what_the_user_supplied_have_no_script() -> None:
+    found = with_script(carried_out(), RULES["lr_tenth"], PROFILE, material=Material(twin="my_twin.py:build"))
+    assert found.script == ""
+    assert "--twin or --data" in found.details[-1][1]
+
+
 @pytest.mark.parametrize(
     "name",
     ['"""; import os; """', "a\nb\x1b[31m", "back\\slash\\", "x" * 5_000, "\u202eevil", "naïve-run"],
