@@ -45,9 +45,9 @@ def test_what_the_evaluation_runs_on_was_not_counted() -> None:
 
 
 def test_a_variant_names_its_arguments() -> None:
-    made = variant("lr_too_high", severity="rate 0.6", architecture="gpt2", seed=7)
-    assert made.arguments[-5:] == ("--learning-rate", "0.6", "--architecture", "gpt2", "--seed=7")
-    assert made.name == "lr_too_high-rate_0.6-gpt2-7"
+    made = variant("lr_too_high", severity="rate 1.5", architecture="gpt2", seed=7)
+    assert made.arguments[-5:] == ("--learning-rate", "1.5", "--architecture", "gpt2", "--seed=7")
+    assert made.name == "lr_too_high-rate_1.5-gpt2-7"
 
 
 @pytest.mark.parametrize(
