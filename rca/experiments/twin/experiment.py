@@ -38,6 +38,8 @@ from rca.experiments.twin.report import Finding, change_words, figures, report, 
 from rca.experiments.workbench import Workbench
 from rca.rules.schema import ExperimentRule
 
+NOTHING_LEARNT = 0.9
+"""Share of the learnable gap lost from which an arm has learnt next to nothing."""
 _RATES = frozenset({"lr", "lr_factor", "warmup"})
 """Settings whose meaning depends on the width map."""
 _LIMITS = {
@@ -294,7 +296,11 @@ def _goes_on(finding: Finding) -> bool:
     """Whether more of the same change may still help: it helped in part, or was too small to do anything."""
     if finding.verdict in {"mitigates", "inconclusive"}:
         return True
-    return finding.verdict == "refuted" and finding.gap is not None and abs(finding.gap.mean) < MARGIN
+    if finding.verdict != "refuted" or finding.gap is None or finding.control is None or finding.treatment is None:
+        return False
+    # Beyond chance an arm is no better or worse for where it ends: 1.0 and 1.3 both mean that nothing was learnt.
+    hopeless = min(*finding.control.values, *finding.treatment.values) >= NOTHING_LEARNT
+    return abs(finding.gap.mean) < MARGIN or hopeless
 
 
 def _seen(arm: TrainedArm) -> Seen:
