@@ -293,14 +293,14 @@ def _undecided(judgement: Judgement, *, out_of_time: bool) -> str:
 
 
 def _goes_on(finding: Finding) -> bool:
-    """Whether more of the same change may still help: it helped in part, or was too small to do anything."""
+    """Whether more of the same change may still help: it helped in part, or was too small to do much, and did no harm."""
     if finding.verdict in {"mitigates", "inconclusive"}:
         return True
     if finding.verdict != "refuted" or finding.gap is None or finding.control is None or finding.treatment is None:
         return False
     # Beyond chance an arm is no better or worse for where it ends: 1.0 and 1.3 both mean that nothing was learnt.
     hopeless = min(*finding.control.values, *finding.treatment.values) >= NOTHING_LEARNT
-    return abs(finding.gap.mean) < MARGIN or hopeless
+    return finding.gap.mean > -MARGIN or hopeless
 
 
 def _seen(arm: TrainedArm) -> Seen:
