@@ -293,7 +293,7 @@ def _undecided(judgement: Judgement, *, out_of_time: bool) -> str:
 
 
 def _goes_on(finding: Finding) -> bool:
-    """Whether more of the same change may still help: it helped in part, or was too small to do much, and did no harm."""
+    """Whether more of the same change may still help: it helped in part, or did little and no harm."""
     if finding.verdict in {"mitigates", "inconclusive"}:
         return True
     if finding.verdict != "refuted" or finding.gap is None or finding.control is None or finding.treatment is None:
