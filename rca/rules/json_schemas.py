@@ -11,15 +11,14 @@ from typing import Any
 
 from pydantic import BaseModel
 
-from rca.rules import schema
+from rca.rules import advice_schema, schema
+from rca.rules.advice_schema import RecordFile, RemedyFile
 from rca.rules.schema import (
     CASE_PARTS,
     CONDITION_KINDS,
     CaseFile,
     Cause,
     ExperimentRule,
-    RecordFile,
-    RemedyFile,
     SignatureFile,
     Taxonomy,
 )
@@ -72,7 +71,8 @@ def write_schemas(folder: Path) -> list[Path]:
 def _field_docstrings() -> dict[tuple[str, str], dict[str, str]]:
     """Model and field -> the string under the field. Fields of a base class count for its subclasses."""
     texts: dict[tuple[str, str], dict[str, str]] = {}
-    for node in ast.parse(inspect.getsource(schema)).body:
+    nodes = [node for module in (schema, advice_schema) for node in ast.parse(inspect.getsource(module)).body]
+    for node in nodes:
         if not isinstance(node, ast.ClassDef):
             continue
         for base in (item.id for item in node.bases if isinstance(item, ast.Name)):

@@ -17,6 +17,7 @@ from pydantic import BaseModel
 
 from rca import cache
 from rca.errors import KnowledgeError
+from rca.rules.advice_schema import Record, RecordFile, Remedy, RemedyFile
 from rca.rules.measured import LikelihoodFile, Outcomes, with_outcomes
 from rca.rules.patterns import patterns_of, refusal
 from rca.rules.schema import (
@@ -24,10 +25,6 @@ from rca.rules.schema import (
     Cause,
     Condition,
     ExperimentRule,
-    Record,
-    RecordFile,
-    Remedy,
-    RemedyFile,
     Signature,
     SignatureFile,
     Taxonomy,

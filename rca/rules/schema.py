@@ -17,11 +17,13 @@ SignatureId = Annotated[str, Field(pattern=r"^[a-z0-9_]+(\.[a-z0-9_]+)+$")]
 CauseId = Annotated[str, Field(pattern=r"^([a-z0-9_]+\.[a-z0-9_]+|none|unknown)$")]
 
 
-class _Model(BaseModel):
+class RuleModel(BaseModel):
+    """What every part of a rule file is: frozen, and no key that is not known."""
+
     model_config = ConfigDict(frozen=True, extra="forbid", populate_by_name=True)
 
 
-class Capture(_Model):
+class Capture(RuleModel):
     """One named group of a pattern: how its text becomes a number, and in which unit."""
 
     type: Literal["int", "float", "str", "bytes", "seconds"] = "str"
@@ -29,7 +31,7 @@ class Capture(_Model):
     unit: str = ""
 
 
-class Signature(_Model):
+class Signature(RuleModel):
     """A message that software emits: what the software says, not yet what is wrong."""
 
     id: SignatureId
@@ -55,7 +57,7 @@ class Signature(_Model):
         return hash((self.id, self.pattern))
 
 
-class SignatureFile(_Model):
+class SignatureFile(RuleModel):
     """One file `knowledge/signatures/<emitter>.yaml`."""
 
     emitter: str
@@ -71,7 +73,7 @@ class SignatureFile(_Model):
         return data
 
 
-class Condition(_Model):
+class Condition(RuleModel):
     """One question to the run with three outcomes: met, not met, no data. Exactly one kind is set.
 
     `signature`  a signature was seen (`where` compares its captures, `rank` narrows who said it)
@@ -135,7 +137,7 @@ class EvidenceRule(Condition):
     """The cause cannot be named without it: not met or no data means the cause is not considered."""
 
 
-class Fix(_Model):
+class Fix(RuleModel):
     """One thing to change."""
 
     action: str
@@ -149,14 +151,14 @@ class Fix(_Model):
     """Command or observation that shows that it worked."""
 
 
-class Reference(_Model):
+class Reference(RuleModel):
     """Where the knowledge comes from."""
 
     title: str
     url: str = ""
 
 
-class Cause(_Model):
+class Cause(RuleModel):
     """One way in which a job goes wrong."""
 
     id: CauseId
@@ -189,7 +191,7 @@ class Cause(_Model):
         return self.id.split(".")[0]
 
 
-class WrittenRun(_Model):
+class WrittenRun(RuleModel):
     """What a run left, written in a few lines."""
 
     log: str | dict[str, str] | None = None
@@ -227,7 +229,7 @@ class Case(WrittenRun):
 CASE_PARTS = ("log", "series", "config", "packages", "run")
 
 
-class CaseFile(_Model):
+class CaseFile(RuleModel):
     """`<cause>.cases.yaml`: the cause must come first on `fires`, and must not come first on `silent`."""
 
     fires: tuple[Case, ...] = Field(min_length=1)
@@ -243,7 +245,7 @@ class CaseFile(_Model):
         return self
 
 
-class Prediction(_Model):
+class Prediction(RuleModel):
     """Probability of each outcome of an experiment when a cause is at work; measured in the lab, not guessed."""
 
     confirmed: Annotated[float, Field(ge=0, le=1)]
@@ -258,7 +260,7 @@ class Prediction(_Model):
         return self
 
 
-class LoopRule(_Model):
+class LoopRule(RuleModel):
     """How a `loop` experiment is carried out and decided; control and treatment differ by `change`."""
 
     runs: Literal["load", "pad", "step", "hold", "peak", "compile", "generate", "decode", "score", "align", "repeat"]
@@ -291,7 +293,7 @@ class LoopRule(_Model):
         return self
 
 
-class ExperimentRule(_Model):
+class ExperimentRule(RuleModel):
     """A control arm, a treatment arm with exactly one change, and what each cause predicts."""
 
     id: Annotated[str, Field(pattern=r"^[a-z0-9_]+$")]
@@ -339,7 +341,7 @@ class ExperimentRule(_Model):
     """How the probabilities and the cost were measured."""
 
 
-class Taxonomy(_Model):
+class Taxonomy(RuleModel):
     """Cause id -> one line of meaning, by domain."""
 
     causes: dict[str, str]
@@ -348,65 +350,7 @@ class Taxonomy(_Model):
     confirm such a cause, and the log says so where one leads that no experiment can confirm."""
 
 
-class Record(_Model):
-    """Something that a run should leave, asked for where no cause can be named and it is not there."""
-
-    id: Annotated[str, Field(pattern=r"^[a-z0-9_]+$")]
-    wanted: Condition | None = None
-    """When it would help; always when left out."""
-    present: Condition | None = None
-    """Met when the run has it."""
-    files: tuple[str, ...] = ()
-    """Patterns of file names (`*dmesg*`) that hold it."""
-    emitters: tuple[str, ...] = ()
-    """Software (`kernel`) any known message of which shows that it was read."""
-    says: str
-    """What is missing and why it would decide, one sentence; `{fact}` names in braces are filled in."""
-    tells: str = ""
-    """Fact whose own sentence is added, e.g. `run.ranks_missing`."""
-    record: str
-    """Command or setting that gives it next time."""
-
-
-class RecordFile(_Model):
-    """`records.yaml`: what to ask for, the most telling first."""
-
-    records: tuple[Record, ...]
-
-
-class Remedy(_Model):
-    """A change that lets a step take less device memory, and what it costs the user."""
-
-    id: Annotated[str, Field(pattern=r"^[a-z0-9_]+$")]
-    title: str
-    """The change in a few words, as a row of the table; `{batch}` and other sizes in braces are filled in."""
-    tasks: tuple[Literal["train", "evaluate", "generate", "serve"], ...] = ("train",)
-    """In which steps it can be made."""
-    change: dict[str, str | int | float | bool]
-    """Setting of the step -> new value or a factor such as `x0.5`."""
-    when: dict[str, tuple[str | int | float | bool | None, ...]] = Field(default_factory=dict)
-    """Setting of the run -> values with which the change makes sense, `>1` and `<1` for more and less; always when left
-    out."""
-    repeat: Annotated[int, Field(ge=1, le=8)] = 1
-    """How often it may be made on top of itself: half the batch, a quarter, an eighth."""
-    price: Annotated[float, Field(gt=0, le=100)]
-    """How much it asks of the user, on the scale of the file's `scale`; every repetition adds one, and the prices of a
-    combination add up. The cheapest that fits is the one to name."""
-    costs: str
-    """The price in words."""
-    paste: str
-    """The line to paste, sizes in braces filled in."""
-
-
-class RemedyFile(_Model):
-    """`remedies.yaml`: what can be done about a step that does not fit, cheapest first."""
-
-    scale: dict[int, str]
-    """What a price means, in words."""
-    remedies: tuple[Remedy, ...]
-
-
-class Calibration(_Model):
+class Calibration(RuleModel):
     """How scores become probabilities, fitted on labelled incidents by `rca eval CASES_DIR --fit FILE`."""
 
     temperature: Annotated[float, Field(ge=0.1, le=10)] = 1.0

@@ -9,7 +9,8 @@ from rca.collect.evidence import fill
 from rca.diagnosis import SourceRecord
 from rca.hypotheses.match import FactLike, View, ask
 from rca.leads import Absent
-from rca.rules.schema import Record, Signature
+from rca.rules.advice_schema import Record
+from rca.rules.schema import Signature
 
 MOST = 6
 """Things asked for."""

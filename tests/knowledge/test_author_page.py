@@ -12,7 +12,7 @@ import yaml
 
 from rca.cli_rules import rules
 from rca.rules.check_signatures import signature_failures
-from rca.rules.schema import Case, SignatureFile
+from rca.rules.schema import Case, ExperimentRule, SignatureFile
 from rca.rules.synthetic import expand
 
 
@@ -45,9 +45,14 @@ def test_the_worked_rule_is_written_checked_tested_and_comes_first(text, tmp_pat
     assert said[3].startswith("acme.lease_expired")
 
 
+EXPERIMENT = {"id": "x", "title": "-", "question": "-", "confirms": [], "says": "-", "predicts": {}, "cost": 1}
+
+
 def test_the_other_examples_are_valid(text) -> None:
-    series, signatures = (yaml.safe_load(block) for block in re.findall(r"^```yaml\n(.*?)^```$", text, re.M | re.S))
+    blocks = [yaml.safe_load(block) for block in re.findall(r"^```yaml\n(.*?)^```$", text, re.M | re.S)]
+    series, signatures, loop = blocks
     assert expand(Case.model_validate(series).series)
+    assert ExperimentRule.model_validate({**EXPERIMENT, **loop}).loop is not None
     (signature,) = SignatureFile.model_validate(signatures).signatures
     assert signature_failures(signature) == []
 

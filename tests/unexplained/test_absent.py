@@ -12,8 +12,9 @@ from rca.events import EventBuilder, EventTable
 from rca.facts.interface import Fact
 from rca.facts.registry import CATALOGUE
 from rca.hypotheses.match import View
+from rca.rules.advice_schema import Record
 from rca.rules.load import load, walk
-from rca.rules.schema import Record, Signature
+from rca.rules.schema import Signature
 from rca.unexplained.absent import absent
 
 KILLED = Fact("failure.kind", "signal", says="A signal.")

@@ -14,7 +14,7 @@ from rca.experiments.memory.search import Row, Search
 from rca.experiments.memory.table import COMPONENTS, cheapest
 from rca.experiments.twin.config import DENSE, FAMILIES
 from rca.experiments.workbench import Workbench
-from rca.rules.schema import Remedy
+from rca.rules.advice_schema import Remedy
 
 _LIKE = {
     "mt5": "t5",

@@ -14,7 +14,7 @@ from typing import NamedTuple
 from rca.errors import ExperimentError
 from rca.experiments.memory.arithmetic import Peak, least, peak_of, room
 from rca.experiments.memory.question import MemoryQuestion, apply, traced
-from rca.rules.schema import Remedy
+from rca.rules.advice_schema import Remedy
 
 MOST = 3
 """Changes in one combination; with more, a user chooses another model or card."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from rca.experiments.twin.config import ENCODERS, SEQ2SEQ
+from rca.experiments.twin.families import ENCODERS, SEQ2SEQ, own_settings
 
 _NAMES: dict[str, dict[str, str]] = {
     "bart": {"hidden_size": "d_model", "num_hidden_layers": "encoder_layers",
@@ -77,7 +77,6 @@ _BETWEEN = {
     "leaky_relu": "LeakyReLU",
     "mish": "Mish",
 }
-_ROTARY = frozenset({"llama", "mistral", "qwen2", "stablelm", "starcoder2", "olmo", "phi"})
 
 
 def auto_class(family: str) -> str:
@@ -105,7 +104,7 @@ def settings(family: str, sizes: Mapping[str, Any]) -> dict[str, Any]:
         "bos_token_id": 1,
         "eos_token_id": 2,
     }
-    own = _own(family, hidden=hidden, layers=layers, heads=heads, kv_heads=sizes["kv_heads"], ff=ff)
+    own = own_settings(family, hidden=hidden, layers=layers, heads=heads, kv_heads=sizes["kv_heads"], ff=ff)
     unused = {"intermediate_size"} if set(own) & _FEED_FORWARD else set()
     names = _NAMES.get(family, {})
     found = {names.get(name, name): value for name, value in common.items() if name not in unused} | own
@@ -152,28 +151,3 @@ def down_has_bias(family: str) -> bool:
 
 
 _FEED_FORWARD = frozenset({"n_inner", "ffn_dim", "ffn_hidden_size", "d_ff", "encoder_ffn_dim", "hidden_dim"})
-
-
-def _own(family: str, *, hidden: int, layers: int, heads: int, kv_heads: int, ff: int) -> dict[str, Any]:
-    head = hidden // heads
-    grouped = {"num_key_value_heads": kv_heads}
-    own: dict[str, dict[str, Any]] = {
-        "gpt2": {"n_inner": ff},
-        "gptj": {"n_inner": ff, "rotary_dim": max(2, head // 2 - head // 2 % 2)},
-        "gpt_neo": {"attention_types": [[["global"], layers]]},
-        "opt": {"ffn_dim": ff, "word_embed_proj_dim": hidden},
-        "falcon": {"num_kv_heads": kv_heads, "ffn_hidden_size": ff},
-        "t5": {"d_ff": ff, "d_kv": head, "num_decoder_layers": layers, "decoder_start_token_id": 0},
-        "bart": {
-            "encoder_ffn_dim": ff,
-            "decoder_ffn_dim": ff,
-            "decoder_layers": layers,
-            "decoder_attention_heads": heads,
-            "decoder_start_token_id": 2,
-        },
-        "distilbert": {"hidden_dim": ff},
-        "electra": {"embedding_size": hidden},
-        "gemma": {**grouped, "head_dim": head},
-        "qwen3": {**grouped, "head_dim": head},
-    }
-    return grouped if family in _ROTARY else own.get(family, {})

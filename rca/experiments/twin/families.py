@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 WIDTH, LAYERS, HEADS = 64, 2, 4
 MAX_VOCAB, MAX_SEQ, MAX_BATCH, STEPS = 256, 32, 8, 60
 USUAL_INIT = 0.02
@@ -41,3 +43,30 @@ ACTIVATIONS = frozenset({*_ACTIVATIONS.split(), "gelu_pytorch_tanh"})
 """Names that transformers' configurations know for what is between two layers."""
 MAX_DEPTH = 8
 """Layers of a multi-layer perceptron: they are cheap, and depth is what lets gradients vanish."""
+
+
+def own_settings(family: str, *, hidden: int, layers: int, heads: int, kv_heads: int, ff: int) -> dict[str, Any]:
+    """Return the settings that a family of transformers names in its own way, or needs beside the usual ones."""
+    head = hidden // heads
+    grouped = {"num_key_value_heads": kv_heads}
+    own: dict[str, dict[str, Any]] = {
+        "gpt2": {"n_inner": ff},
+        "gptj": {"n_inner": ff, "rotary_dim": max(2, head // 2 - head // 2 % 2)},
+        "gpt_neo": {"attention_types": [[["global"], layers]]},
+        "opt": {"ffn_dim": ff, "word_embed_proj_dim": hidden},
+        "falcon": {"num_kv_heads": kv_heads, "ffn_hidden_size": ff},
+        "t5": {"d_ff": ff, "d_kv": head, "num_decoder_layers": layers, "decoder_start_token_id": 0},
+        "bart": {
+            "encoder_ffn_dim": ff,
+            "decoder_ffn_dim": ff,
+            "decoder_layers": layers,
+            "decoder_attention_heads": heads,
+            "decoder_start_token_id": 2,
+        },
+        "distilbert": {"hidden_dim": ff},
+        "electra": {"embedding_size": hidden},
+        "gemma": {**grouped, "head_dim": head},
+        "qwen3": {**grouped, "head_dim": head},
+    }
+    rotary = {"llama", "mistral", "qwen2", "stablelm", "starcoder2", "olmo", "phi"}
+    return grouped if family in rotary else own.get(family, {})

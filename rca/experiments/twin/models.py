@@ -5,14 +5,14 @@ Everything comes from the configuration classes of transformers; no hub, no remo
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from itertools import pairwise
 from typing import Any
 
 import torch
 from torch import nn
 
-from rca.experiments.twin.config import ENCODERS, SEQ2SEQ, TwinConfig
+from rca.experiments.twin.config import TwinConfig
+from rca.experiments.twin.families import ENCODERS, SEQ2SEQ, own_settings
 
 _NO_DROPOUT = (
     "attention_dropout",
@@ -83,7 +83,7 @@ def transformer(
     }
     aliases = getattr(kind, "attribute_map", {})
     settings: dict[str, Any] = {aliases.get(name, name): value for name, value in common.items()}
-    settings |= _own(family, hidden=hidden, layers=layers, heads=heads, kv_heads=kv_heads, ff=ff)
+    settings |= own_settings(family, hidden=hidden, layers=layers, heads=heads, kv_heads=kv_heads, ff=ff)
     config = kind(**settings)
     for name in _NO_DROPOUT:
         if hasattr(config, name) and getattr(config, name) is not None:
@@ -112,33 +112,6 @@ def _module(model: Any) -> nn.Module:
     if not isinstance(model, nn.Module):
         raise TypeError(f"transformers made a {type(model).__name__}, not a torch module")
     return model
-
-
-def _own(family: str, *, hidden: int, layers: int, heads: int, kv_heads: int, ff: int) -> Mapping[str, Any]:
-    """Settings that a family names in its own way."""
-    head = hidden // heads
-    grouped = {"num_key_value_heads": kv_heads}
-    own: dict[str, dict[str, Any]] = {
-        "gpt2": {"n_inner": ff},
-        "gptj": {"n_inner": ff, "rotary_dim": max(2, head // 2 - head // 2 % 2)},
-        "gpt_neo": {"attention_types": [[["global"], layers]]},
-        "opt": {"ffn_dim": ff, "word_embed_proj_dim": hidden},
-        "falcon": {"num_kv_heads": kv_heads, "ffn_hidden_size": ff},
-        "t5": {"d_ff": ff, "d_kv": head, "num_decoder_layers": layers, "decoder_start_token_id": 0},
-        "bart": {
-            "encoder_ffn_dim": ff,
-            "decoder_ffn_dim": ff,
-            "decoder_layers": layers,
-            "decoder_attention_heads": heads,
-            "decoder_start_token_id": 2,
-        },
-        "distilbert": {"hidden_dim": ff},
-        "electra": {"embedding_size": hidden},
-        "gemma": {**grouped, "head_dim": head},
-        "qwen3": {**grouped, "head_dim": head},
-    }
-    rotary = {"llama", "mistral", "qwen2", "stablelm", "starcoder2", "olmo", "phi"}
-    return grouped if family in rotary else own.get(family, {})
 
 
 def _between(name: str | None) -> nn.Module:
