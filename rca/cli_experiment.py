@@ -106,12 +106,15 @@ def experiment(name: str, run_dir: Path | None, as_json: bool, rules: Sequence[P
 
 
 def _carry_out(name: str, run_dir: Path, knowledge: Knowledge, *, as_json: bool, options: dict[str, Any]) -> None:
+    from rca.experiments.run import warm_up
     from rca.pipeline import examine
     from rca.progress import progress
     from rca.report.colour import wants_colour
     from rca.report.experiment_text import experiment_text
 
     chosen = options_of(options, experiments=name, redact=options["redact"])
+    if name in knowledge.experiments and run_dir.is_dir():
+        warm_up(knowledge.experiments[name], chosen.device)
     with progress(enabled=not options["quiet"] and sys.stderr.isatty()) as tell:
         analysis = examine(run_dir, knowledge, options=chosen, progress=tell)
     found = analysis.diagnosis.experiments

@@ -48,8 +48,7 @@ def experimenter(
     `device` is `auto` (a GPU that nobody uses, else the CPU), `cpu`, `cuda` or `mps`. The child stays for the next
     experiment and ends with this process, or with `close`.
     """
-    chosen = "cpu" if rule.kind != "twin" else choose_device(device)
-    bench = _benches.setdefault(chosen, Workbench(device=chosen))
+    bench = _bench(rule, device)
     bench.notify = partial(tell, f"experiment {rule.id}") if tell is not None else None
     until = time.monotonic() + seconds
     supplied = material.twin is not None or material.data is not None
@@ -65,8 +64,18 @@ def experimenter(
         found = MemoryExperiment(rule, profile, bench, until).carry_out()
     else:
         found = ProbeExperiment(rule, profile, bench, until, material).carry_out()
-    found = found.model_copy(update={"repro": repro(rule, profile, chosen, material=material)})
+    found = found.model_copy(update={"repro": repro(rule, profile, bench.device, material=material)})
     return with_script(found, rule, profile, material=material)
+
+
+def warm_up(rule: ExperimentRule, device: str) -> None:
+    """Start the child process that `rule` will need, without waiting for its imports."""
+    _bench(rule, device).warm_up()
+
+
+def _bench(rule: ExperimentRule, device: str) -> Workbench:
+    chosen = "cpu" if rule.kind != "twin" else choose_device(device)
+    return _benches.setdefault(chosen, Workbench(device=chosen))
 
 
 def close() -> None:
