@@ -23,6 +23,7 @@ from rca.facts.registry import CATALOGUE
 from rca.lab.faults import Variant
 from rca.lab.measure import Row, run_of
 from rca.lab.scenarios import Scenario, profile_of
+from rca.lab.speaking import speaks
 from rca.notes import Notes
 from rca.observation import observed, ranking_of
 from rca.rules.load import Knowledge, load
@@ -80,15 +81,6 @@ def seen(run: Path, knowledge: Knowledge) -> tuple[RunProfile, tuple[Hypothesis,
     events, facts = found.reading.events, found.facts
     candidates = hypotheses(ranking.candidates, events, facts, context=lambda _places: {}, meanings=CATALOGUE)
     return run_profile(events, facts), tuple(candidates)
-
-
-def speaks(rule: ExperimentRule, profile: RunProfile) -> bool:
-    """Whether a run shows what an experiment is about."""
-    if any(getattr(profile, name, None) == value for name, value in rule.excludes.items()):
-        return False
-    if rule.symptoms:
-        return bool(set(rule.symptoms) & set(profile.symptoms))
-    return rule.kind != "twin" or bool(profile.symptoms)
 
 
 def _concerned(

@@ -7,10 +7,12 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from pydantic import BaseModel, ConfigDict
 
-from rca.agent import replay
-from rca.diagnosis import Hypothesis
+from rca.agent import Investigation, replay
+from rca.agent.choice import Order
+from rca.diagnosis import ExperimentVerdict, Hypothesis
 from rca.experiments.interface import RunProfile
 from rca.lab.measure import Row
+from rca.lab.speaking import speaks
 from rca.rules.schema import ExperimentRule
 
 
@@ -29,12 +31,17 @@ class Share(_Model):
 
 
 class Orders(_Model):
-    """Time of the agent's order against that of others to the same confirmed cause, replayed from recordings."""
+    """Time of the agent's order against that of others to the same confirmed cause, replayed from recordings.
+
+    Times are the stated costs of the experiments: recorded times depend on what else ran and on arms that runs share.
+    """
 
     runs: int
     """Recorded runs on which all orders confirm the same true cause."""
     seconds: dict[str, float]
-    """Order -> seconds altogether."""
+    """Order -> stated seconds altogether: `information` (the agent's), `prior` (the most probable cause first), `ids`
+    (a fixed order of the experiments that concern a possible cause), `checklist` (a fixed order of all that speak about
+    the symptom; those that were not carried out count as inconclusive)."""
     experiments: dict[str, int]
 
 
@@ -115,38 +122,57 @@ _TELLING = frozenset({"confirmed", "refuted"})
 
 
 def compare_orders(rows: Iterable[Row], rules: Mapping[str, ExperimentRule]) -> Orders:
-    """Replay recorded runs in the agent's order, in the order of the ids, and the most probable cause first.
+    """Replay recorded runs in the agent's order and in others.
 
     Only runs count on which every order ends by confirming the same cause, the true one.
     """
     recordings: dict[str, Row] = {}
-    outcomes: dict[str, dict[str, tuple[str, float]]] = {}
+    verdicts: dict[str, dict[str, ExperimentVerdict]] = {}
     for row in rows:
         if "hypotheses" in row:
             recordings[row["run"]] = row
-        elif "verdict" in row:
-            outcomes.setdefault(row["run"], {})[row["experiment"]] = (row["verdict"], row["seconds"])
-    seconds = dict.fromkeys(("information", "prior", "ids"), 0.0)
-    counts = dict.fromkeys(seconds, 0)
+        elif row.get("experiment") in rules:
+            verdicts.setdefault(row["run"], {})[row["experiment"]] = row["verdict"]
+    seconds = dict.fromkeys(_ORDERS, 0.0)
+    counts = dict.fromkeys(_ORDERS, 0)
     runs = 0
-    for name, recorded in outcomes.items():
+    for name, recorded in verdicts.items():
         row = recordings.get(name, {})
         if not row.get("hypotheses"):
             continue
-        hypotheses = [Hypothesis.model_validate(item) for item in row["hypotheses"]]
-        found = {
-            order: replay(hypotheses, rules, recorded, order=order, profile=RunProfile.model_validate(row["profile"]))  # type: ignore[arg-type]
-            for order in seconds
-        }
-        confirmed = {order: tuple(item.cause for item in end.hypotheses if item.status == "confirmed")
-                     for order, end in found.items()}  # fmt: skip
-        if len(set(confirmed.values())) != 1 or not set(confirmed["ids"]) & {row["cause"], *row["also_ok"]}:
+        found = _replayed(row, recorded, rules)
+        confirmed = {tuple(item.cause for item in end.hypotheses if item.status == "confirmed")
+                     for end in found.values()}  # fmt: skip
+        if len(confirmed) != 1 or not set(*confirmed) & {row["cause"], *row["also_ok"]}:
             continue
         runs += 1
         for order, end in found.items():
             seconds[order] += sum(item.seconds for item in end.experiments)
             counts[order] += len(end.experiments)
     return Orders(runs=runs, seconds={order: round(value, 1) for order, value in seconds.items()}, experiments=counts)
+
+
+_ORDERS: Mapping[str, Order] = {"information": "information", "prior": "prior", "ids": "ids", "checklist": "ids"}
+
+
+def _replayed(
+    row: Row, verdicts: Mapping[str, ExperimentVerdict], rules: Mapping[str, ExperimentRule]
+) -> dict[str, Investigation]:
+    profile = RunProfile.model_validate(row["profile"])
+    hypotheses = [Hypothesis.model_validate(item) for item in row["hypotheses"]]
+    known: dict[str, tuple[ExperimentVerdict, float]] = {
+        name: (verdict, 0.0 if verdict == "not_testable" else rules[name].cost) for name, verdict in verdicts.items()
+    }
+    rest: dict[str, tuple[ExperimentVerdict, float]] = {
+        name: ("inconclusive", rule.cost)
+        for name, rule in rules.items()
+        if rule.kind == "twin" and rule.predicts and speaks(rule, profile)
+    }
+    return {
+        name: replay(hypotheses, rules, {**rest, **known} if name == "checklist" else known, order=order,
+                     profile=profile)
+        for name, order in _ORDERS.items()
+    }  # fmt: skip
 
 
 def is_right(row: Mapping[str, object], key: str) -> bool:
@@ -226,8 +252,13 @@ def markdown(found: LabScore, *, command: str, remarks: Sequence[str]) -> str:
 def _order_share(orders: Orders | None) -> str:
     if orders is None or not orders.runs or not orders.seconds["ids"]:
         return "not recorded"
-    mine, fixed, prior = (orders.seconds[name] for name in ("information", "ids", "prior"))
-    return (
-        f"{100 * mine / fixed:.0f} % of the order of the ids ({mine:.0f} s, {fixed:.0f} s on {orders.runs} runs); "
-        f"{100 * mine / prior:.0f} % of the most probable cause first ({prior:.0f} s)"
-    )
+    mine = orders.seconds["information"]
+    parts = [
+        f"{100 * mine / orders.seconds[name]:.0f} % of {words} ({orders.seconds[name]:.0f} s)"
+        for name, words in (
+            ("checklist", "a checklist of all experiments on the symptom"),
+            ("ids", "a fixed order of those on possible causes"),
+            ("prior", "the most probable cause first"),
+        )
+    ]
+    return f"{mine:.0f} s on {orders.runs} runs: {', '.join(parts)}"

@@ -10,7 +10,7 @@ import time
 import numpy as np
 import torch
 from torch import nn
-from torch.utils.data import DataLoader, Dataset
+from torch.utils.data import DataLoader, Dataset, Subset
 from torch.utils.tensorboard import SummaryWriter
 
 log = logging.getLogger("train")
@@ -88,10 +88,11 @@ def save(model: nn.Module, step: int, arguments: argparse.Namespace) -> None:
 def train(arguments: argparse.Namespace) -> None:
     """Train, log, evaluate, profile a few steps if asked."""
     torch.manual_seed(arguments.seed)
-    batches = DataLoader(Clusters(arguments.samples, arguments, arguments.seed), batch_size=arguments.batch_size,
-                         shuffle=arguments.shuffle, num_workers=arguments.num_workers, drop_last=True)  # fmt: skip
-    held_out_seed = arguments.seed if arguments.leak else arguments.seed + 1
-    held_out = DataLoader(Clusters(256, arguments, held_out_seed), batch_size=256)
+    rows = Clusters(arguments.samples, arguments, arguments.seed)
+    batches = DataLoader(rows, batch_size=arguments.batch_size, shuffle=arguments.shuffle,
+                         num_workers=arguments.num_workers, drop_last=True)  # fmt: skip
+    unseen = Subset(rows, range(256)) if arguments.leak else Clusters(256, arguments, arguments.seed + 1)
+    held_out = DataLoader(unseen, batch_size=256)
     model = network(arguments)
     if arguments.optimizer == "sgd":
         optimizer = torch.optim.SGD(model.parameters(), lr=arguments.learning_rate, momentum=arguments.momentum)
