@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from rca.diagnosis import Experiment, Hypothesis
-from rca.experiments.information import OTHER, OUTCOME_OF, likelihood, updated
+from rca.experiments.information import OTHER, OUTCOME_OF, TEMPER, TEMPER_UNREPRODUCED, likelihood, updated
 from rca.rules.schema import ExperimentRule, Outcome
 
 RULED_OUT = 0.1
@@ -57,7 +57,8 @@ class Belief:
         before = dict(self.shares)
         outcome = OUTCOME_OF.get(experiment.verdict)
         if outcome is not None and rule.predicts:
-            self.shares = updated(self.shares, rule, outcome)
+            temper = TEMPER_UNREPRODUCED if experiment.verdict == "not_reproduced" else TEMPER
+            self.shares = updated(self.shares, rule, outcome, temper=temper)
         self._settle(rule, experiment, before)
         return tuple(
             cause

@@ -91,10 +91,16 @@ def carry_through(read: Read, control_alone: ReadControl, *, attainable: float =
 
 
 def look(control: Seen, treatment: Seen, *, attainable: float, further: Seen) -> Judgement:
-    """Judge the pairs: learning must come back; where a failure leaves learning intact, the failure is counted."""
+    """Judge the pairs: learning must come back; where a failure takes no learning away, the failure is counted.
+
+    That is so where the control learns, and where it loses no more than the run's own settings do without a planted
+    fault.
+    """
     found = gap(control.lost, treatment.lost, attainable=attainable)
-    if fmean(control.lost) < LOST_GAP:
-        return judge_binary(control.failed, treatment.failed, found, treatment.lost, further=further.failed)
+    unavoidable = max(attainable, 0.0)
+    if fmean(control.lost) - unavoidable < LOST_GAP:
+        lost = [value - unavoidable for value in treatment.lost]
+        return judge_binary(control.failed, treatment.failed, found, lost, further=further.failed)
     judgement = judge(control.lost, treatment.lost, attainable=attainable, further=further.lost)
     if judgement.decision == "confirmed" and 2 * sum(treatment.failed) >= len(treatment.failed):
         return judgement._replace(decision="mitigates")

@@ -96,6 +96,13 @@ def test_a_refuted_leader_gives_way_and_the_log_says_what_was_ruled_out() -> Non
     assert any(step.result.startswith("refuted") for step in result.rounds)
 
 
+def test_what_the_twin_did_not_reproduce_weighs_little() -> None:
+    result = go(Pretend({"e_a": "not_reproduced", "e_b": "not_reproduced"}), hypotheses(a=0.7, b=0.2))
+    first = result.hypotheses[0]
+    assert (first.cause, first.status) == ("x.a", "suspected")
+    assert 0.6 < first.probability < 0.7
+
+
 def test_the_log_shows_beliefs_before_and_after_and_what_was_considered() -> None:
     result = go(Pretend({"e_a": "confirmed"}), hypotheses(a=0.5, b=0.4))
     step = result.rounds[0]

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from rca.experiments.judges import FEWEST, MOST, MOST_NOISY
-from rca.experiments.trial import Seen, Trial, carry_through
+from rca.experiments.trial import Seen, Trial, carry_through, look
 from tests.benchmarks.verdict_error_rates import EFFECTS, NOTHING, RESULT, shares
 
 
@@ -85,6 +85,17 @@ def test_a_failure_that_leaves_learning_intact_is_counted() -> None:
     )
     assert trial.judgement.decision == "confirmed"
     assert trial.judgement.factor == pytest.approx(8.75)
+
+
+def test_a_failure_is_counted_where_the_runs_own_settings_lose_as_much_learning() -> None:
+    def seen(failed: bool) -> Seen:
+        return Seen([0.6] * 6, [failed] * 6)
+
+    control, treatment = seen(True), seen(False)
+    nothing_left = Seen((), ())
+    assert look(control, treatment, attainable=0.6, further=nothing_left).decision == "confirmed"
+    assert look(control, control, attainable=0.6, further=nothing_left).decision == "refuted"
+    assert look(control, treatment, attainable=0.0, further=nothing_left).decision == "refuted"
 
 
 def test_the_rules_rarely_err() -> None:

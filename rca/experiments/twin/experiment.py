@@ -168,8 +168,12 @@ class TwinExperiment:
             found = gap(control.values, treatment.values, attainable=attainable)
             reason = (
                 f"With {change_words(self.rule)} every step of the twin stays exactly as it was, and the twin "
-                f"fails as the run did ({words(control.words)}): the failure does not need what this takes away."
+                f"fails as the run did ({words(control.words)})"
             )
+            if planted:
+                reason += f" of the planted fault. {_PLANTED_STAYS}"
+                return Finding("inconclusive", reason, control, treatment, good, found, planted)
+            reason += ": the failure does not need what this takes away."
             return Finding("refuted", reason, control, treatment, good, found, planted)
 
         def pairs(count: int) -> tuple[Seen, Seen] | None:
@@ -194,6 +198,9 @@ class TwinExperiment:
         if verdict == "confirmed" and not twin.width_known and set(self.rule.change) & _RATES:
             verdict = "inconclusive"
             reason += " The width of the run's model is not recorded, so its learning rate could not be mapped."
+        elif verdict == "refuted" and planted:
+            verdict = "inconclusive"
+            reason += f" {_PLANTED_STAYS}"
         return Finding(verdict, reason, control, treatment, good, trial.judgement.gap, planted)
 
     def _control(
@@ -277,6 +284,11 @@ class TwinExperiment:
                 "pass for an effect."
             )
         return sentence
+
+
+_PLANTED_STAYS = (
+    "The change does not undo the fault that was planted with these settings, so its outcome says nothing of the run."
+)
 
 
 def _undecided(judgement: Judgement, *, out_of_time: bool) -> str:

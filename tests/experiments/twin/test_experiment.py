@@ -101,6 +101,17 @@ def test_a_fault_is_planted_only_when_the_run_itself_does_not_fail(soon: float) 
     assert "not that the run has it" in found.scope
 
 
+def test_a_planted_fault_that_stays_says_nothing_of_the_run(soon: float) -> None:
+    def loss(config: TwinConfig, seed: int) -> Any:
+        return math.nan if config.bad_batch != "none" else GOOD
+
+    profile = PROFILE.model_copy(update={"symptoms": ("nan_abrupt",), "learning_rate": 0.004})
+    plan = {"change": {"clip": 1.0}, "reproduces": {"bad_batch": "nonfinite"}, "planted": "a bad batch"}
+    found, _ = carry_out(loss, soon, profile=profile, **plan)
+    assert found.verdict == "inconclusive"
+    assert "says nothing of the run" in found.reason
+
+
 def test_a_planted_fault_that_looks_different_does_not_count(soon: float) -> None:
     def loss(config: TwinConfig, seed: int) -> Any:
         return [math.nan] * 60 if config.bad_batch != "none" else GOOD
