@@ -72,7 +72,8 @@ class LabScore(_Model):
     named_after: Share
     """True cause named as the verdict."""
     verdicts_right: Share
-    """Of the causes that experiments confirmed or refuted."""
+    """Of the causes that experiments confirmed or refuted: the true cause, or one that counts as true, confirmed, others
+    refuted. A refuted cause that would only count as true is neither right nor wrong."""
     confirmed: Share
     """Faulty runs with experiments whose true cause was confirmed."""
     false_confirmations: Share
@@ -93,7 +94,13 @@ def score(rows: Sequence[Row], *, orders: Orders | None = None) -> LabScore:
     faulty = [row for row in good if row["cause"] != "none"]
     healthy = [row for row in good if row["cause"] == "none"]
     tested = [row for row in good if row["experiments"]]
-    settled = [(row, cause, status) for row in good for status in ("confirmed", "refuted") for cause in row[status]]
+    settled = [
+        (row, cause, status)
+        for row in good
+        for status in ("confirmed", "refuted")
+        for cause in row[status]
+        if status == "confirmed" or cause == row["cause"] or cause not in row["accepted"]
+    ]
     outcomes = [(row, item) for row in good for item in row["experiments"] if item["verdict"] in _TELLING]
     return LabScore(
         runs=len(rows),
@@ -198,7 +205,7 @@ def _fault_rows(rows: Sequence[Row]) -> Iterable[FaultRow]:
             first_after=sum(is_right(row, "first_after") for row in mine),
             confirmed=sum(bool(set(row["confirmed"]) & set(row["accepted"])) for row in good),
             wrongly_confirmed=sum(_wrongly_confirmed(row) for row in good),
-            refuted_wrongly=sum(bool(set(row["refuted"]) & set(row["accepted"])) for row in good),
+            refuted_wrongly=sum(row["cause"] in row["refuted"] for row in good),
             median_s=_quantile([row["seconds"] for row in good], 0.5),
             answers=wrong,
         )
