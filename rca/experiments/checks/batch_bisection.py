@@ -224,7 +224,10 @@ def _empty_set(_asked: Asked, found: Found) -> Outcome:
         return Outcome("confirmed", f"{empty[0]} holds no sample.", _SCOPE, details)
     if not found["tables"]:
         raise ExperimentError("no file with samples could be read")
-    return Outcome("refuted", f"Each of {len(found['tables'])} files holds samples.", _SCOPE, details)
+    said = f"Each of {len(found['tables'])} files holds samples"
+    return Outcome(
+        "inconclusive", f"{said}; a filter or an iterator that ends too soon is not in the files.", _SCOPE, details
+    )
 
 
 def _whole(found: Found) -> bool:

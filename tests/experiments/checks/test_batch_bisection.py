@@ -167,7 +167,7 @@ def test_outliers_in_length(tmp_path: Path, judged: Judge) -> None:
 
 def test_an_empty_split(tmp_path: Path, judged: Judge) -> None:
     write_lines(tmp_path / "train.jsonl", token_rows())
-    assert judged("empty_split").verdict == "refuted"
+    assert judged("empty_split").verdict == "inconclusive"
     (tmp_path / "val.csv").write_text("")
     found = judged("empty_split")
     assert found.verdict == "confirmed"
