@@ -72,8 +72,8 @@ class LabScore(_Model):
     named_after: Share
     """True cause named as the verdict."""
     verdicts_right: Share
-    """Of the causes that experiments confirmed or refuted: the true cause, or one that counts as true, confirmed, others
-    refuted. A refuted cause that would only count as true is neither right nor wrong."""
+    """Of the causes that experiments confirmed or refuted: the true one, or one that counts as true, confirmed, others
+    refuted. A refuted cause that would only have counted as true is left out."""
     confirmed: Share
     """Faulty runs with experiments whose true cause was confirmed."""
     false_confirmations: Share

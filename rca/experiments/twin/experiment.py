@@ -121,8 +121,10 @@ class TwinExperiment:
         if fails and self.profile.late and set(self._observed) & UNSTABLE:
             return Finding("not_testable", self._too_late(), own, None, good)
         control, planted = own, False
+        # A start far above chance that the run's own settings do not give is not explained by how they fail.
+        unexplained = STARTS_HIGH in self._observed and STARTS_HIGH not in own.words
         # On top of settings that break the twin by themselves a planted fault shows nothing.
-        if self.rule.reproduces and not fails and not own.unstable:
+        if self.rule.reproduces and (unexplained or not fails) and not own.unstable:
             config = changed(twin.config, self.rule.reproduces)
             control, good, fails = self._control(config, reference, planted=True)
             planted = True

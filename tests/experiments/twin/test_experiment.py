@@ -223,3 +223,18 @@ def test_a_limit_is_measured_on_the_control(soon: float) -> None:
     found, _ = carry_out(loss, soon, change={"clip": "q0.9"})
     assert found.verdict == "error"
     assert "finite gradient norms" in found.reason
+
+
+def test_a_start_that_the_settings_do_not_give_is_planted_even_where_they_learn_badly(soon: float) -> None:
+    profile = PROFILE.model_copy(update={"symptoms": ("slow", "starts_high"), "learning_rate": 0.002})
+    slow = [CHANCE - step * 0.01 for step in range(60)]
+
+    def loss(config: TwinConfig, seed: int) -> Any:
+        if config.init_factor > 1:
+            return [8 * CHANCE - 0.1 * step for step in range(60)]
+        return GOOD if config.lr == 0.004 else slow
+
+    update = {"change": {"init_factor": 1.0}, "reproduces": {"init_factor": 30.0}, "planted": "wide weights"}
+    found, bench = carry_out(loss, soon, profile=profile, **update)
+    assert any(config.init_factor == 30.0 for config in bench.asked)
+    assert "planted" in found.scope
