@@ -119,7 +119,8 @@ def _carry_out(name: str, run_dir: Path, knowledge: Knowledge, *, as_json: bool,
         analysis = examine(run_dir, knowledge, options=chosen, progress=tell)
     found = analysis.diagnosis.experiments
     if not found:
-        raise UsageError(f"`{name}` was not carried out: {' '.join(analysis.diagnosis.warnings[-1:])}")
+        why = " ".join(analysis.diagnosis.warnings[-1:]) or "it names no experiment, or no time was left for one"
+        raise UsageError(f"`{name}` was not carried out: {why}")
     if as_json:
         documents = [item.model_dump(mode="json") for item in found]
         click.echo(json.dumps(documents[0] if len(documents) == 1 else documents, indent=2))

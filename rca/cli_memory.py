@@ -130,6 +130,8 @@ def _settings(options: dict[str, Any]) -> dict[str, Any]:
 def _configuration(model: Path) -> dict[str, Any]:
     file = model / "config.json" if model.is_dir() else model
     try:
+        if file.exists() and not file.is_file():
+            raise UsageError(f"{file}: not a plain file; give a config.json or the folder that holds it")
         if file.stat().st_size > _MOST_BYTES:
             raise UsageError(f"{file}: larger than 4 MiB, which no model configuration is")
         found = json.loads(file.read_text(encoding="utf-8"))

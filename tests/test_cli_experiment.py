@@ -94,6 +94,12 @@ def test_wrong_use_ends_in_a_sentence(arguments: list[object], says: str) -> Non
     assert result.exit_code == (1 if isinstance(result.exception, UsageError) else 2)
 
 
+def test_what_names_no_experiment_is_said() -> None:
+    result = CliRunner().invoke(cli, ["experiment", "none", str(SAMPLES / "healthy" / "run"), "-q"])
+    assert isinstance(result.exception, UsageError)
+    assert "names no experiment" in str(result.exception)
+
+
 def test_a_question_that_cannot_be_asked_of_a_run_is_answered_so() -> None:
     result = CliRunner().invoke(cli, ["experiment", "bisect_config", str(SAMPLES / "lr_too_high" / "run"), "--json"])
     found = json.loads(result.stdout)

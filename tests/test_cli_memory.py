@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import json
+import os
 from pathlib import Path
 
 import pytest
@@ -79,3 +80,9 @@ def test_wrong_configurations_are_sentences(
 def test_a_missing_file_is_a_sentence(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert run(tmp_path / "none.json", "--device", "8GiB") == 2
     assert "config.json" in capsys.readouterr().err
+
+
+def test_what_is_no_plain_file_is_not_waited_for(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    os.mkfifo(tmp_path / "config.json")
+    assert run(tmp_path, "--device", "80GiB") == 2
+    assert "not a plain file" in capsys.readouterr().err

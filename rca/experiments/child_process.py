@@ -16,6 +16,7 @@ from typing import Any
 
 import rca
 from rca.errors import ExperimentError
+from rca.experiments.fork_server import signal_name
 
 MAX_ANSWER = 16 * 1024 * 1024
 """Bytes without the end of an answer after which the child is taken for broken."""
@@ -141,7 +142,7 @@ class ChildProcess:
         with suppress(subprocess.TimeoutExpired):
             code = self._process.wait(timeout=0.5)
         if code is not None and code < 0:
-            how = f"was ended by {signal.Signals(-code).name}"
+            how = f"was ended by {signal_name(-code)}"
         else:
             how = f"ended: {self._last_words() or 'it closed its output'}"
         if not self.ready:

@@ -179,9 +179,17 @@ def _outcome(job: _Job, status: int) -> dict[str, Any]:
 
 def _death(job: _Job, status: int) -> str:
     if os.WIFSIGNALED(status):
-        name = signal.Signals(os.WTERMSIG(status)).name
+        name = signal_name(os.WTERMSIG(status))
         return f"the job was ended by {name}{_HINTS.get(name, '')} (limits: {job.limits})"
     return f"the job left with code {os.WEXITSTATUS(status)} and no answer (limits: {job.limits})"
+
+
+def signal_name(number: int) -> str:
+    """Return the name of a signal; real-time signals have none of their own."""
+    try:
+        return signal.Signals(number).name
+    except ValueError:
+        return f"signal {number}"
 
 
 def _kill(job: _Job) -> None:

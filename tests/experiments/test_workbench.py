@@ -123,6 +123,7 @@ def test_the_run_directory_is_not_on_the_path_of_the_child(tmp_path: Path, monke
         ("abort", {}, "ended by SIGABRT, a library gave up"),
         ("kill", {"signal": "SIGKILL"}, "ended by SIGKILL, from outside or because the system had no memory left"),
         ("kill", {"signal": "SIGSEGV"}, "ended by SIGSEGV"),
+        ("realtime", {}, "ended by signal 40"),
         ("leave", {}, "left with code 3 and no answer"),
         ("hoard", {"bytes": 2**33}, "ran out of memory (limit 2 GiB beside the libraries)"),
         ("flood", {}, "answered with more than 8 MiB"),

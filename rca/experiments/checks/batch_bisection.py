@@ -219,11 +219,14 @@ def _ragged(_asked: Asked, found: Found) -> Outcome:
 def _empty_set(_asked: Asked, found: Found) -> Outcome:
     """A file of samples without samples?"""
     details = tuple((file, f"{rows:,} samples") for file, rows, _whole in found["tables"][:8])
-    empty = [file for file, rows, _whole in found["tables"] if rows == 0]
+    empty = [file for file, rows, whole in found["tables"] if rows == 0 and whole]
     if empty:
         return Outcome("confirmed", f"{empty[0]} holds no sample.", _SCOPE, details)
     if not found["tables"]:
         raise ExperimentError("no file with samples could be read")
+    unclear = [file for file, rows, _whole in found["tables"] if rows == 0]
+    if unclear:
+        return Outcome("inconclusive", f"No sample in what was read of {unclear[0]}, which is a part.", _SCOPE, details)
     said = f"Each of {len(found['tables'])} files holds samples"
     return Outcome(
         "inconclusive", f"{said}; a filter or an iterator that ends too soon is not in the files.", _SCOPE, details

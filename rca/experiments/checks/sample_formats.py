@@ -28,7 +28,7 @@ NAMED_ARRAYS = frozenset({"input_ids", "labels", "targets", "features", "images"
 """Names under which a bare array counts as that column."""
 
 BROKEN = (
-    *(OSError, ValueError, KeyError, TypeError, EOFError, RecursionError, struct.error),
+    *(OSError, ValueError, KeyError, TypeError, EOFError, OverflowError, RecursionError, struct.error),
     *(zipfile.BadZipFile, zlib.error, NotImplementedError, RuntimeError, tokenize.TokenError),
 )
 """What the readers of json, csv, zip, npy and Parquet raise for a file that is not what its name says."""
@@ -76,7 +76,7 @@ def _json_lines(stream: BinaryIO, file: LeftFile) -> Samples:
     numbers: list[int] = []
     broken: list[tuple[int, str]] = []
     read = 0
-    row, end = -1, True
+    row, end, cut = -1, True, False
     while line := stream.readline(MAX_LINE):
         read += len(line)
         end = line.endswith(b"\n")
@@ -85,6 +85,9 @@ def _json_lines(stream: BinaryIO, file: LeftFile) -> Samples:
         if not line.strip():
             continue
         row += 1
+        if len(line) >= MAX_LINE and not end:
+            cut = True
+            break
         try:
             record = json.loads(line)
         except (ValueError, RecursionError) as error:
@@ -95,7 +98,7 @@ def _json_lines(stream: BinaryIO, file: LeftFile) -> Samples:
             numbers.append(row)
         else:
             broken.append((row, "no object"))
-    whole = read >= file.size
+    whole = read >= file.size and not cut
     if broken and broken[-1][0] == row and not (whole and end):
         # The line at which reading, writing or copying stopped is no sample.
         broken.pop()

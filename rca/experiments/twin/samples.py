@@ -24,6 +24,7 @@ import numpy as np
 import numpy.typing as npt
 
 from rca.errors import ExperimentError
+from rca.experiments.checks.sample_formats import BROKEN
 
 MOST_BYTES, MOST_ROWS, MOST_TOKENS = 16 * 2**20, 20_000, 500_000
 """What is read at most: a twin sees sixty steps of eight samples."""
@@ -74,8 +75,12 @@ def load(path: Path) -> Samples:
         raise ExperimentError(f"{path.name}: samples are read from {', '.join(sorted(readers))} files")
     try:
         found = reader(path)
-    except (OSError, ValueError, OverflowError, EOFError, RecursionError, csv.Error, zipfile.BadZipFile) as error:
-        raise ExperimentError(f"{path.name} cannot be read as samples: {error}") from error
+    except OSError as error:
+        # The words of a system error would name the place on this machine.
+        raise ExperimentError(f"{path.name} cannot be read as samples: {error.strerror or error}") from error
+    except (*BROKEN, MemoryError, csv.Error) as error:
+        text = " ".join(str(error).split())[:200]
+        raise ExperimentError(f"{path.name} cannot be read as samples: {text or type(error).__name__}") from error
     if found.kind == "tokens" and (found.count < 1 or sum(map(len, found.tokens)) < FEWEST_TOKENS):
         raise ExperimentError(f"{path.name} holds fewer than {FEWEST_TOKENS} tokens, too few to learn from")
     if (found.kind == "features" or found.classes is not None) and found.count < FEWEST_ROWS:
@@ -155,8 +160,13 @@ def _npz(path: Path) -> Samples:
         inputs = next((name for name in ("input_ids", *_INPUTS) if name in arrays.files), None)
         labels = next((name for name in _LABELS if name in arrays.files), None)
         if inputs is None:
-            raise ValueError(f"it has no array {', '.join(('input_ids', *_INPUTS))}; it has {', '.join(arrays.files)}")
-        return _array(arrays[inputs], arrays[labels] if labels is not None else None)
+            raise ValueError(
+                f"it has no array {', '.join(('input_ids', *_INPUTS))}; it has {', '.join(arrays.files[:8])}"
+            )
+        chosen = [arrays[name] for name in (inputs, labels) if name is not None]
+    if not all(isinstance(array, np.ndarray) for array in chosen):
+        raise ValueError(f"its {inputs} and {labels or 'labels'} are not arrays")
+    return _array(chosen[0], chosen[1] if len(chosen) > 1 else None)
 
 
 def _array(whole: npt.NDArray[Any], labels: npt.NDArray[Any] | None) -> Samples:

@@ -158,7 +158,7 @@ def _called(file: str, what: str, call: Callable[..., Any], *args: Any, **named:
         return call(*args, **named)
     except UserCodeError:
         raise
-    except Exception as error:  # the boundary to a foreign program: whatever it raises is its answer
+    except (Exception, SystemExit) as error:  # the boundary to a foreign program: whatever it raises is its answer
         frames = [frame for frame in traceback.extract_tb(error.__traceback__) if frame.filename == file]
         line = frames[-1].lineno if frames else error.lineno if isinstance(error, SyntaxError) else None
         inside = f" in {frames[-1].name}" if frames and frames[-1].name.isidentifier() else ""

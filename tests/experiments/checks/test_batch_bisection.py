@@ -174,6 +174,16 @@ def test_an_empty_split(tmp_path: Path, judged: Judge) -> None:
     assert found.reason == "val.csv holds no sample."
 
 
+def test_a_line_that_is_longer_than_is_read_says_nothing_about_the_file(
+    tmp_path: Path, judged: Judge, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("rca.experiments.checks.sample_formats.MAX_LINE", 1000)
+    write_lines(tmp_path / "train.jsonl", [{"text": "a" * 3000}])
+    assert judged("empty_split").verdict == "inconclusive"
+    with pytest.raises(ExperimentError, match="nothing of the kind to look at"):
+        judged("readable_samples")
+
+
 def test_samples_may_be_named(tmp_path: Path, judged: Judge, tmp_path_factory: pytest.TempPathFactory) -> None:
     place = tmp_path_factory.mktemp("elsewhere") / "mine.jsonl"
     rows = token_rows()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import zipfile
 from collections.abc import Callable
 from pathlib import Path
 
@@ -14,6 +15,17 @@ from rca.experiments.twin import samples as room
 from rca.experiments.twin.samples import Samples, load
 
 RANDOM = np.random.default_rng(0)
+
+
+def header(shape: str) -> bytes:
+    text = f"{{'descr': '<f4', 'fortran_order': False, 'shape': {shape}, }}".encode()
+    return b"\x93NUMPY\x01\x00" + len(text).to_bytes(2, "little") + text
+
+
+def zipped(file: Path, member: bytes) -> None:
+    with zipfile.ZipFile(file, "w") as archive:
+        archive.writestr("x.npy", member)
+        archive.writestr("y.npy", member)
 
 
 def written(folder: Path, name: str, text: str) -> Path:
@@ -86,6 +98,10 @@ def test_arrays(tmp_path: Path) -> None:
         ("a.npy", lambda file: file.write_bytes(b"\x93NUMPY\x01\x00v\x00{'descr': '<f8'"), "cannot be read"),
         ("a.npz", lambda file: np.savez(file, other=np.zeros(3)), "no array input_ids"),
         ("a.npz", lambda file: file.write_bytes(b"PK"), "cannot be read"),
+        ("a.npz", lambda file: zipped(file, b"no array"), "are not arrays"),
+        ("a.npz", lambda file: zipped(file, header("(10000000000, 100)")), "Unable to allocate"),
+        ("a.npy", lambda file: file.write_bytes(header("(" * 500)), "cannot be read"),
+        ("a.npy", lambda file: file.mkdir(), "samples: Is a directory$"),
         ("a.pt", lambda file: file.write_bytes(b""), "samples are read from"),
     ],
 )

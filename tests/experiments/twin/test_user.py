@@ -117,6 +117,7 @@ def test_what_belongs_to_the_twins_own_model_is_not_testable(good: Path, torch: 
     [
         ("def build(*, seed, settings):\n    return 1 / 0\n", "my_twin.py, line 2 in build: ZeroDivisionError"),
         ("import torch\nx = (\n", "my_twin.py, line 2: SyntaxError"),
+        ("raise SystemExit('usage')\n", "my_twin.py, line 1: SystemExit: usage"),
         ("raise ImportError('no such package')\n", "my_twin.py, line 1: ImportError: no such package"),
         ("def make(): pass\n", "no function `build`"),
         ("def build(*, seed, settings):\n    return {'model': 1}\n", "lacks batches, loss, eval"),
