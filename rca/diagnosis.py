@@ -162,6 +162,8 @@ class Experiment(_Model):
     reason: str = ""
     """Why this verdict, one or two sentences with the numbers."""
     rules_out: tuple[str, ...] = ()
+    planted: bool = False
+    """The fault was planted in the control: it can make the symptom, which does not show that the run has it."""
     scope: str = ""
     """What it was shown on ("a tiny twin, 0.13 M parameters, ..."), never more."""
     not_carried_over: tuple[str, ...] = ()

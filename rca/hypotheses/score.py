@@ -197,7 +197,13 @@ def _explain(candidates: Sequence[Candidate], scorer: _Scorer, *, threshold: flo
             if name == cause.cause.id or other.explained_by is not None:
                 continue
             settled[name] = _demoted(other, cause, scorer)
-    return list(settled.values())
+    # What leads its explanation even so is no symptom of it.
+    return [
+        replace(item, explained_by=None)
+        if item.explained_by is not None and item.score > settled[item.explained_by].score
+        else item
+        for item in settled.values()
+    ]
 
 
 def _demoted(other: Candidate, by: Candidate, scorer: _Scorer) -> Candidate:

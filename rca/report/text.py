@@ -41,6 +41,7 @@ class TextReport:
             *self._reasons(plan),
             *self._unlike(diagnosis.baseline),
             *self._experiments(diagnosis, plan),
+            *self._untested(diagnosis, plan),
             *self._odd(diagnosis),
             *self._fixes(plan),
             *self._closing(diagnosis, plan),
@@ -111,9 +112,19 @@ class TextReport:
         for note in baseline.notes:
             yield from self._note(label, note)
 
+    def _untested(self, diagnosis: Diagnosis, plan: Outline) -> Iterator[str]:
+        """Why no experiment decided about the leading cause, if one was to."""
+        lead = plan.lead.hypothesis if plan.lead else None
+        if lead is None or diagnosis.verdict.status != "suspected":
+            return
+        for experiment in [item for item in plan.untried if lead.cause in item.tests][:1]:
+            yield from self._note(say("text.untested"), f"{experiment.title}: {experiment.reason}")
+
     def _experiments(self, diagnosis: Diagnosis, plan: Outline) -> Iterator[str]:
         for experiment in plan.tried:
             verdict = say("experiment." + experiment.verdict)
+            if experiment.planted:
+                verdict = say("text.planted", verdict=verdict)
             told = f"{experiment.title}: {verdict}. {experiment.reason} ({seconds(experiment.seconds)})"
             yield from self._note(say("text.tested"), told)
             table = experiment.table

@@ -276,6 +276,8 @@ ENGLISH: dict[str, str] = {
     "text.explains": "explains",
     "text.script": "script",
     "text.tested": "tested",
+    "text.untested": "untested",
+    "text.planted": "{verdict} on a planted fault",
     "text.paste": "paste",
     "text.fix": "fix",
     "text.verify": "verify",

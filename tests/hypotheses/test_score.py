@@ -81,6 +81,14 @@ def test_a_credible_cause_turns_what_it_explains_into_a_symptom() -> None:
     assert explained is None or explained.explained_by == "a.root"
 
 
+def test_what_leads_its_explanation_even_so_is_no_symptom() -> None:
+    root = cause("a.root", {"signature": "x.crash", "weight": 3}, explains=["b.symptom"])
+    symptom = cause("b.symptom", {"signature": "x.y", "weight": 10})
+    result = ranked([root, symptom], [("x.crash", 0), ("x.y", 2)], first=0)
+    assert [item.cause.id for item in result.candidates[:2]] == ["b.symptom", "a.root"]
+    assert result.candidates[0].explained_by is None
+
+
 def test_a_sign_that_is_the_first_failure_is_not_explained_by_what_came_later() -> None:
     later = cause("a.later", {"signature": "x.crash", "weight": 5}, explains=["b.first"])
     first = cause("b.first", {"signature": "net.lost", "weight": 5})

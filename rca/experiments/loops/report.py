@@ -88,6 +88,7 @@ def report(rule: ExperimentRule, finding: LoopFinding, *, seconds: float) -> Exp
         effect=effect,
         verdict=finding.verdict,
         reason=finding.reason,
+        planted=finding.planted,
         scope=_scope(rule, finding),
         not_carried_over=(*_LEFT_OUT[control.config.loop], *(finding.setting.notes if finding.setting else ()))
         if control

@@ -200,6 +200,9 @@ class TwinExperiment:
         if verdict == "confirmed" and not twin.width_known and set(self.rule.change) & _RATES:
             verdict = "inconclusive"
             reason += " The width of the run's model is not recorded, so its learning rate could not be mapped."
+        elif verdict == "confirmed" and (still := sorted(set(treatment.words) & UNSTABLE)):
+            verdict = "mitigates"
+            reason += f" But it still shows {words(still)}."
         elif verdict == "refuted" and planted:
             verdict = "inconclusive"
             reason += f" {_PLANTED_STAYS}"

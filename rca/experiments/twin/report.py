@@ -62,6 +62,7 @@ def report(
         effect=effect,
         verdict=finding.verdict,
         reason=finding.reason,
+        planted=finding.planted,
         scope=_scope(rule, finding, twin, arms, data=data, device=device) if twin and arms else "",
         not_carried_over=twin.not_carried_over if twin else (),
         details=_details(twin, arms) if twin and arms else (),
