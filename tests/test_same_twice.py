@@ -27,9 +27,11 @@ def diagnosis(sample: str) -> str:
 
 def _timeless(value: Any) -> Any:
     if isinstance(value, dict):
-        return {
-            name: _timeless(item) for name, item in value.items() if name not in {"seconds", "timings", "generated"}
-        }
+        times = {"seconds", "timings", "generated"}
+        effect = value.get("effect")
+        if isinstance(effect, dict) and "a time" in effect["meaning"]:
+            times |= {"effect", "control", "treatment", "details"}
+        return {name: _timeless(item) for name, item in value.items() if name not in times}
     return [_timeless(item) for item in value] if isinstance(value, list) else value
 
 
