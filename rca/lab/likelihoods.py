@@ -11,6 +11,7 @@ import yaml
 from rca.experiments.information import OUTCOME_OF
 from rca.lab.measure import Row
 from rca.output import write_text
+from rca.rules.json_schemas import editor_line
 from rca.rules.measured import OutcomeCounts
 
 _PACKAGES = ("torch", "transformers", "numpy")
@@ -36,6 +37,7 @@ def write(file: Path, rows: Iterable[Row], *, command: str) -> int:
     runs = len({row["run"] for row in rows if OUTCOME_OF.get(row.get("verdict", "error")) is not None})
     versions = {name: version(name) for name in _PACKAGES}
     lines = [
+        editor_line("likelihoods", up=0),
         "# Outcomes of experiments on runs whose cause is known. Written by the command below; do not edit.",
         yaml.safe_dump({"command": command, "versions": versions, "runs": runs}, sort_keys=False, width=119).rstrip(),
         "outcomes:",

@@ -11,8 +11,9 @@ from typing import Any
 
 from pydantic import BaseModel
 
-from rca.rules import advice_schema, schema
+from rca.rules import advice_schema, measured, schema
 from rca.rules.advice_schema import RecordFile, RemedyFile
+from rca.rules.measured import LikelihoodFile
 from rca.rules.schema import (
     CASE_PARTS,
     CONDITION_KINDS,
@@ -31,6 +32,7 @@ SCHEMAS: Mapping[str, type[BaseModel]] = {
     "taxonomy": Taxonomy,
     "records": RecordFile,
     "remedies": RemedyFile,
+    "likelihoods": LikelihoodFile,
 }
 """Kind of file -> its model."""
 FOLDER = "schemas"
@@ -71,7 +73,7 @@ def write_schemas(folder: Path) -> list[Path]:
 def _field_docstrings() -> dict[tuple[str, str], dict[str, str]]:
     """Model and field -> the string under the field. Fields of a base class count for its subclasses."""
     texts: dict[tuple[str, str], dict[str, str]] = {}
-    nodes = [node for module in (schema, advice_schema) for node in ast.parse(inspect.getsource(module)).body]
+    nodes = [node for module in (schema, advice_schema, measured) for node in ast.parse(inspect.getsource(module)).body]
     for node in nodes:
         if not isinstance(node, ast.ClassDef):
             continue
