@@ -12,8 +12,8 @@ from rca.errors import ExperimentError
 from rca.experiments.checks.check import Asked, Found, Outcome
 from rca.experiments.checks.files import left
 from rca.experiments.checks.probes import CHECKS
+from rca.experiments.entry import entry
 from rca.experiments.interface import NOTHING, Material, RunProfile
-from rca.experiments.twin.report import change_words
 from rca.experiments.workbench import JobDied, Task, Workbench, unfinished
 from rca.rules.schema import ExperimentRule
 
@@ -54,13 +54,8 @@ class ProbeExperiment:
             outcome = CHECKS[rule.probe].judge(asked)
         except ExperimentError as error:
             outcome = Outcome("error" if isinstance(error, JobDied) else "not_testable", f"Not tested: {error}.")
-        return Experiment(
-            id=rule.id,
-            title=rule.title,
-            question=rule.question,
-            tests=rule.confirms,
-            prediction=rule.says,
-            change=change_words(rule),
+        return entry(
+            rule,
             verdict=outcome.verdict,
             reason=_plain(outcome.reason),
             scope=_plain(outcome.scope),

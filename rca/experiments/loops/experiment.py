@@ -7,11 +7,12 @@ from dataclasses import dataclass
 
 from rca.diagnosis import Experiment, ExperimentVerdict
 from rca.errors import ExperimentError
+from rca.experiments.entry import change_words
 from rca.experiments.interface import RunProfile
 from rca.experiments.loops.config import LoopConfig, Setting, changed, loop_of
 from rca.experiments.loops.judging import contrast, decide, mean, number, reproduction
 from rca.experiments.loops.report import LoopArm, LoopFinding, report
-from rca.experiments.twin.report import change_words, words
+from rca.experiments.twin.report import words
 from rca.experiments.workbench import JobDied, Task, Workbench, unfinished
 from rca.rules.schema import ExperimentRule, LoopRule
 

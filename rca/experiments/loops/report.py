@@ -6,10 +6,10 @@ from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 from rca.diagnosis import Arm, Effect, Experiment, ExperimentVerdict
+from rca.experiments.entry import entry
 from rca.experiments.loops.config import STEP_MS, LoopConfig, Setting
 from rca.experiments.loops.judging import Contrast, Figures, label, mean, number
 from rca.experiments.loops.script import program
-from rca.experiments.twin.report import change_words
 from rca.rules.schema import ExperimentRule
 
 _TIMES = frozenset({"seconds_per_step", "wait_share"})
@@ -76,13 +76,8 @@ def report(rule: ExperimentRule, finding: LoopFinding, *, seconds: float) -> Exp
             low=round(found.low, 4),
             high=round(found.high, 4),
         )
-    return Experiment(
-        id=rule.id,
-        title=rule.title,
-        question=rule.question,
-        tests=rule.confirms,
-        prediction=rule.says,
-        change=change_words(rule),
+    return entry(
+        rule,
         control=_arm("control", control, rule.metric, timed=timed),
         treatment=_arm("treatment", finding.treatment, rule.metric, timed=timed, base=control),
         effect=effect,

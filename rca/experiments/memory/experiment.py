@@ -8,13 +8,13 @@ from dataclasses import dataclass
 
 from rca.diagnosis import Arm, Effect, Experiment, ExperimentVerdict, Table
 from rca.errors import ExperimentError
+from rca.experiments.entry import entry
 from rca.experiments.interface import RunProfile
 from rca.experiments.memory.arithmetic import Peak, peak_of, room
 from rca.experiments.memory.question import GIB, MemoryQuestion, apply, question_of, traced
 from rca.experiments.memory.search import Search
 from rca.experiments.memory.table import gib, in_words, parts, question_words, what_if
 from rca.experiments.memory.verdicts import TASKS, Case, Finding, judge
-from rca.experiments.twin.report import change_words
 from rca.experiments.workbench import JobDied, Task, Workbench, unfinished
 from rca.rules.load import remedies
 from rca.rules.schema import ExperimentRule
@@ -113,13 +113,8 @@ class MemoryExperiment:
         self, found: Finding, *, started: float, case: Case | None = None, table: Table | None = None
     ) -> Experiment:
         rule = self.rule
-        return Experiment(
-            id=rule.id,
-            title=rule.title,
-            question=rule.question,
-            tests=rule.confirms,
-            prediction=rule.says,
-            change=change_words(rule),
+        return entry(
+            rule,
             control=_arm("control", case.question, case.control) if case else None,
             treatment=_arm("treatment", case.treated, case.changed) if case else None,
             effect=_effect(case) if case else None,

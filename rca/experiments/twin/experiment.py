@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from rca.diagnosis import Experiment, ExperimentVerdict
 from rca.errors import ExperimentError
+from rca.experiments.entry import change_words
 from rca.experiments.interface import RunProfile
 from rca.experiments.judges import (
     CERTAINTY,
@@ -34,7 +35,7 @@ from rca.experiments.twin.config import (
     resolved,
     twin_of,
 )
-from rca.experiments.twin.report import Finding, change_words, figures, report, words
+from rca.experiments.twin.report import Finding, figures, report, words
 from rca.experiments.workbench import Workbench
 from rca.rules.schema import ExperimentRule
 

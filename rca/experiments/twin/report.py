@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from rca.diagnosis import Effect, Experiment, ExperimentVerdict
+from rca.experiments.entry import entry
 from rca.experiments.judges import Gap
 from rca.experiments.twin.arms import TrainedArm
 from rca.experiments.twin.config import Twin
@@ -49,13 +50,8 @@ def report(
             high=round(found.high, 4),
             recovered=round(found.recovered, 4),
         )
-    return Experiment(
-        id=rule.id,
-        title=rule.title,
-        question=rule.question,
-        tests=rule.confirms,
-        prediction=rule.says,
-        change=change_words(rule),
+    return entry(
+        rule,
         control=control.summary() if control else None,
         treatment=finding.treatment.summary(base) if finding.treatment else None,
         reference=finding.reference.summary(base) if finding.reference else None,
@@ -69,17 +65,6 @@ def report(
         seconds=round(seconds, 2),
         device=device,
     )
-
-
-def change_words(rule: ExperimentRule) -> str:
-    """Return the one difference between the arms in words."""
-    if rule.treatment:
-        return rule.treatment
-    parts = []
-    for name, value in rule.change.items():
-        factor = isinstance(value, str) and value[:1] == "x"
-        parts.append(f"{name.replace('_', ' ')} {'times ' + str(value)[1:] if factor else f'= {value}'}")
-    return ", ".join(parts)
 
 
 def words(symptoms: Sequence[str]) -> str:
