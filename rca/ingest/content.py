@@ -10,11 +10,10 @@ import tempfile
 import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager
-from pathlib import Path
 from typing import IO, NamedTuple
 
 from rca.errors import UnreadableSource
-from rca.ingest.interface import Limits, Source
+from rca.ingest.interface import Limits, Place, Source
 
 HEAD_BYTES = 4096
 """Decompressed bytes that every reader sees before it says whether a file is for it."""
@@ -89,7 +88,7 @@ def open_content(source: Source, limits: Limits) -> Iterator[Content]:
 
 
 @contextmanager
-def open_source(file: Path, limits: Limits | None = None) -> Iterator[IO[bytes]]:
+def open_source(file: Place, limits: Limits | None = None) -> Iterator[IO[bytes]]:
     """Give the same bytes as a stream that can seek, so that places in the event table can be read again.
 
     Raises OSError as `open` does.
@@ -242,6 +241,6 @@ def _zstd(file: IO[bytes], step: int, problems: list[str]) -> Iterator[bytes]:
         yield plain
 
 
-def _reason(file: Path, error: OSError) -> str:
+def _reason(file: Place, error: OSError) -> str:
     text = error.strerror or str(error)
     return f"{file.name} cannot be opened: {text}."

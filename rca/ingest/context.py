@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from pathlib import Path
 
-from rca.ingest.interface import Source
+from rca.ingest.interface import Place, Source
 from rca.leads import ContextLine
 
 RADIUS = 5
@@ -28,7 +27,7 @@ def lines_around(
     return found
 
 
-def _around(file: Path, line: int, offset: int) -> tuple[ContextLine, ...]:
+def _around(file: Place, line: int, offset: int) -> tuple[ContextLine, ...]:
     start = max(0, offset - _WINDOW)
     data = _bytes(file, start, offset - start + _WINDOW)
     before = data[: offset - start].split(b"\n")[:-1]
@@ -43,7 +42,7 @@ def _around(file: Path, line: int, offset: int) -> tuple[ContextLine, ...]:
     )
 
 
-def _bytes(file: Path, start: int, length: int) -> bytes:
+def _bytes(file: Place, start: int, length: int) -> bytes:
     from rca.ingest.discover import open_source
 
     try:

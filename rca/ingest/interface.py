@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
-from pathlib import Path
-from typing import TYPE_CHECKING, Protocol
+from typing import IO, TYPE_CHECKING, Literal, Protocol
 
 from rca.rules.schema import Signature
 
@@ -29,15 +28,54 @@ class Limits:
     """Events kept of one signature in one source; further ones are only counted (first and last are always kept)."""
 
 
+class Entry(Protocol):
+    """What a file system says about a file."""
+
+    @property
+    def st_mode(self) -> int:
+        """Kind of the file, as `os.stat` gives it."""
+
+    @property
+    def st_size(self) -> int:
+        """Bytes."""
+
+
+class Place(Protocol):
+    """Where the bytes of a file lie: a local path, a member of an archive, an object of a remote store.
+
+    Local paths and those of universal-pathlib have this shape. All of it raises OSError as a local path does.
+    """
+
+    @property
+    def name(self) -> str:
+        """Name of the file."""
+
+    @property
+    def parent(self) -> Place:
+        """Folder that holds it."""
+
+    def __truediv__(self, name: str, /) -> Place:
+        """Return what lies below a folder."""
+
+    def iterdir(self) -> Iterator[Place]:
+        """List a folder."""
+
+    def lstat(self) -> Entry:
+        """Describe the file itself, not what a link leads to."""
+
+    def open(self, mode: Literal["rb"], /) -> IO[bytes]:
+        """Open for reading, as a stream that can seek."""
+
+
 @dataclass(frozen=True)
 class Source:
     """One file of the run directory."""
 
     path: str
     """Path relative to the run directory, with forward slashes."""
-    file: Path
+    file: Place
     size: int
-    """Bytes on disk."""
+    """Bytes as stored."""
     rank: int | None = None
     """Global rank read off the path (`rank_3.log`), if any."""
     host: str | None = None

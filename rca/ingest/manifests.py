@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import hashlib
 import stat
-from pathlib import Path, PurePosixPath
+from pathlib import PurePosixPath
 from typing import Any
 
 import re2
 
 from rca.errors import UnreadableSource
 from rca.events import EventBuilder
-from rca.ingest.interface import IngestContext, Ingested, Source
+from rca.ingest.interface import IngestContext, Ingested, Place, Source
 from rca.ingest.structured import MAX_SETTINGS_FILE, decode, plain_name, read_whole
 
 MAX_HASHED = 1024**3
@@ -99,7 +99,7 @@ def _checked(entries: list[tuple[str, str]], source: Source) -> dict[str, Any]:
     }
 
 
-def _beside(source: Source, name: str) -> Path | None:
+def _beside(source: Source, name: str) -> Place | None:
     """Return the listed file where it is a plain file under the manifest's folder; another path counts by its name.
 
     No link is followed and no path leaves the folder.
@@ -122,7 +122,7 @@ def _beside(source: Source, name: str) -> Path | None:
     return None
 
 
-def _digest(file: Path, algorithm: str) -> str | None:
+def _digest(file: Place, algorithm: str) -> str | None:
     try:
         with file.open("rb") as stream:
             if hasattr(hashlib, "file_digest"):

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 from rca.errors import UnreadableSource
 from rca.events import EventBuilder
-from rca.ingest.interface import IngestContext, Ingested, Source
+from rca.ingest.interface import IngestContext, Ingested, Place, Source
 from rca.ingest.weight_summary import Tensor, summarise
 
 MAX_HEADER = 100_000_000
@@ -31,7 +31,7 @@ class Header(NamedTuple):
     """Bytes the file must have for its header."""
 
 
-def read_header(file: Path, size: int) -> Header:
+def read_header(file: Place, size: int) -> Header:
     """Read the header of a safetensors file of `size` bytes. Raises OSError where the file cannot be opened."""
     if size < 8:
         return Header("empty" if size == 0 else "too_short")
@@ -97,10 +97,12 @@ class SafetensorsIngestor:
         return Ingested(out.build(), lines=1, bytes=min(source.size, 8 + header.header_bytes))
 
 
-def _loader_says(file: Path) -> str | None:
-    """Return the message that the safetensors library gives for a file it refuses."""
+def _loader_says(file: Place) -> str | None:
+    """Return the message that the safetensors library gives for a file on this machine that it refuses."""
     from safetensors import SafetensorError, safe_open
 
+    if not isinstance(file, Path):
+        return None
     try:
         with safe_open(str(file), framework="np"):
             return None

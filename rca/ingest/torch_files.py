@@ -5,13 +5,12 @@ Nothing is ever unpickled: the standard library's disassembler lists the opcodes
 
 from __future__ import annotations
 
-import io
 import pickletools
 import struct
 import zipfile
 import zlib
 from collections.abc import Iterator
-from typing import Any
+from typing import IO, Any
 
 from rca.errors import UnreadableSource
 from rca.events import EventBuilder
@@ -82,7 +81,7 @@ def _described(source: Source) -> dict[str, Any]:
             return {"format": "torch_zip", "status": "truncated"}
 
 
-def _directory_size(stream: io.BufferedReader, size: int) -> int:
+def _directory_size(stream: IO[bytes], size: int) -> int:
     """Return the size that the end of a zip archive claims for its directory; 0 where there is no end record."""
     stream.seek(max(0, size - _TAIL))
     tail = stream.read(_TAIL)

@@ -2,20 +2,21 @@
 
 from __future__ import annotations
 
-import os
+import stat
 from collections import Counter
-from pathlib import Path
+from pathlib import PurePosixPath
 from typing import Any
 
 from rca.errors import UnreadableSource
 from rca.events import EventBuilder
-from rca.ingest.interface import IngestContext, Ingested, Source
+from rca.ingest.interface import IngestContext, Ingested, Place, Source
 from rca.ingest.lfs_pointers import pointer_of
 from rca.ingest.safetensors_files import read_header
 from rca.ingest.structured import decode, parse_json, plain_name, read_whole
 
 MAX_INDEX = 64 * 1024**2
 _MAX_SHARDS = 2000
+_LARGEST_POINTER = 1024
 _SAMPLE = 20
 
 
@@ -53,15 +54,14 @@ class WeightIndexIngestor:
         return Ingested(out.build(), lines=text.count("\n") + 1, bytes=len(data), warnings=notes)
 
 
-def _compared(mapped: dict[str, str], folder: Path) -> dict[str, Any]:
+def _compared(mapped: dict[str, str], folder: Place) -> dict[str, Any]:
     """Hold the map against the files beside it. Names with a path in them are not followed."""
     shards = Counter(mapped.values())
     owned: dict[str, list[str]] = {}
     for key, owner in mapped.items():
         owned.setdefault(owner, []).append(key)
     try:
-        with os.scandir(folder) as entries:
-            present = {entry.name: entry for entry in entries}
+        present = {place.name: place for place in folder.iterdir()}
     except OSError:
         present = {}
     names = sorted(shards)[:_MAX_SHARDS]
@@ -69,16 +69,14 @@ def _compared(mapped: dict[str, str], folder: Path) -> dict[str, Any]:
     lost: list[str] = []
     lost_count = checked = 0
     for name in names:
-        entry = present.get(name)
-        if entry is None or entry.is_symlink() or not entry.is_file() or not name.endswith(".safetensors"):
-            continue
-        keys = _keys(Path(entry.path), entry.stat().st_size)
+        place = present.get(name)
+        keys = None if place is None or not name.endswith(".safetensors") else _keys(place)
         if keys is not None:
             checked += 1
             absent = [key for key in owned[name] if key not in keys]
             lost_count += len(absent)
             lost.extend(absent[: _SAMPLE - len(lost)])
-    suffix = os.path.splitext(names[0])[1] if names else ""
+    suffix = PurePosixPath(names[0]).suffix if names else ""
     unlisted = sorted(name for name in present if suffix and name.endswith(suffix) and name not in shards)
     return {
         "tensors": len(mapped),
@@ -93,12 +91,17 @@ def _compared(mapped: dict[str, str], folder: Path) -> dict[str, Any]:
     }
 
 
-def _keys(file: Path, size: int) -> set[str] | None:
-    """Return the tensor names of a whole safetensors shard; None for a pointer or a broken file."""
+def _keys(file: Place) -> set[str] | None:
+    """Return the tensor names of a whole safetensors shard; None for a link, a pointer or a broken file."""
     try:
-        if size < 1024 and pointer_of(file.read_bytes()) is not None:
+        found = file.lstat()
+        if not stat.S_ISREG(found.st_mode):
             return None
-        header = read_header(file, size)
+        if found.st_size < _LARGEST_POINTER:
+            with file.open("rb") as stream:
+                if pointer_of(stream.read()) is not None:
+                    return None
+        header = read_header(file, found.st_size)
     except OSError:
         return None
     return {tensor.name for tensor in header.tensors} if header.tensors else None
