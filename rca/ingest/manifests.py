@@ -125,8 +125,6 @@ def _beside(source: Source, name: str) -> Place | None:
 def _digest(file: Place, algorithm: str) -> str | None:
     try:
         with file.open("rb") as stream:
-            if hasattr(hashlib, "file_digest"):
-                return hashlib.file_digest(stream, algorithm).hexdigest()
             digest = hashlib.new(algorithm, usedforsecurity=False)
             while block := stream.read(1 << 20):
                 digest.update(block)
