@@ -18,6 +18,7 @@ from rca.facts.registry import ALL as FACT_FUNCTIONS
 from rca.hypotheses.decide import answer
 from rca.hypotheses.match import View
 from rca.hypotheses.score import Ranking, rank
+from rca.ingest.archives import is_archive
 from rca.ingest.discover import discover
 from rca.ingest.interface import IngestContext, Ingested, Source
 from rca.ingest.parallel import in_processes
@@ -159,8 +160,8 @@ def _listed(function: FactFunction, events: EventTable) -> Sequence[Fact]:
 
 
 def _read(run_dir: Path, knowledge: Knowledge, notes: Notes, *, jobs: int, tell: Progress) -> Reading:
-    if not run_dir.is_dir():
-        raise UsageError(f"{run_dir} is not a directory; give the folder that holds the logs of the run")
+    if not run_dir.is_dir() and not (is_archive(run_dir.name) and run_dir.is_file()):
+        raise UsageError(f"{run_dir} is not a directory or an archive; give the folder that holds the logs of the run")
     context = IngestContext(signatures=knowledge.patterns)
     sources, skipped = discover(run_dir, context.limits)
     records: list[SourceRecord] = list(skipped)

@@ -10,18 +10,22 @@ from dataclasses import replace
 from pathlib import Path
 
 from rca.diagnosis import SourceRecord
+from rca.ingest.archives import Member, is_archive, members
 from rca.ingest.content import open_source
 from rca.ingest.file_names import is_log_name
-from rca.ingest.interface import Limits, Source
+from rca.ingest.interface import Limits, Place, Source
 from rca.ingest.timestamps import first_full_date
 
 __all__ = ["discover", "open_source", "path_host", "path_rank"]
 
+_TOOLS = "The folder holds tools or caches, not what the job wrote."
 _NOT_OUTPUT = {".git", ".hg", ".svn", "__pycache__", "node_modules", ".venv", "venv", ".ipynb_checkpoints"}
 _HEADS, _HEAD = 64, 1 << 16
 """Logs, and bytes of each, that are searched for a complete time."""
 _DEPTH = 40
 """Folders below the run directory; deeper trees are cut, no job writes them."""
+_ARCHIVE_DEPTH = 15
+"""An archive counts as so many folders: an archive in an archive in an archive is not opened."""
 
 _RANK = re.compile(r"(?:^|[/._-])(?:global_?)?(?:rank|task|process|proc)[._-]?(\d{1,6})(?=$|[/._-])", re.I)
 _ELASTIC = re.compile(r"(?:^|/)attempt_\d+/(\d{1,5})/(?:std(?:out|err)\.log|error\.json)$")
@@ -38,12 +42,14 @@ def discover(run_dir: Path, limits: Limits | None = None) -> tuple[list[Source],
     """Return the files of a run directory in the order of their paths, and what was left out with the reason.
 
     Links are never followed: a link into the directory names a file that is read under its own name, and a link out
-    of it leads to what the job does not own.
+    of it leads to what the job does not own. An archive (tar, zip) is a folder of its members, and may be the run.
     """
     limits = limits or Limits()
     skipped: list[SourceRecord] = []
     sources: list[Source] = []
-    for source in _walk(run_dir, run_dir.resolve(), "", 0, skipped):
+    packed = is_archive(run_dir.name) and run_dir.is_file()
+    found = _unpacked(run_dir, "", 0, skipped) if packed else _walk(run_dir, run_dir.resolve(), "", 0, skipped)
+    for source in found:
         if len(sources) >= limits.files:
             why = f"The directory holds more than {limits.files:,} files; this one and those after it were left out."
             skipped.append(_skip(source.path, why))
@@ -104,17 +110,47 @@ def _walk(folder: Path, root: Path, prefix: str, depth: int, skipped: list[Sourc
             continue
         if stat.S_ISDIR(found.st_mode):
             if item.name in _NOT_OUTPUT:
-                skipped.append(_skip(path, "The folder holds tools or caches, not what the job wrote."))
+                skipped.append(_skip(path, _TOOLS))
             elif depth >= _DEPTH:
                 skipped.append(_skip(path, f"Folders more than {_DEPTH} levels deep are not read."))
             else:
                 yield from _walk(Path(item.path), root, path, depth + 1, skipped)
         elif stat.S_ISREG(found.st_mode):
-            yield Source(
-                path=path, file=Path(item.path), size=found.st_size, rank=path_rank(path), host=path_host(path)
-            )
+            yield from _file(Path(item.path), path, found.st_size, depth, skipped)
         else:
             skipped.append(_skip(path, "It is a device, socket or pipe, not a file."))
+
+
+def _file(place: Place, path: str, size: int, depth: int, skipped: list[SourceRecord]) -> Iterator[Source]:
+    if is_archive(path) and depth < _DEPTH:
+        yield from _unpacked(place, path, depth + _ARCHIVE_DEPTH, skipped)
+    else:
+        yield Source(path=path, file=place, size=size, rank=path_rank(path), host=path_host(path))
+
+
+def _unpacked(archive: Place, prefix: str, depth: int, skipped: list[SourceRecord]) -> Iterator[Source]:
+    """List an archive as a folder, archives in it among them."""
+    try:
+        listing = members(archive)
+    except OSError as error:
+        skipped.append(_skip(prefix or archive.name, f"The archive cannot be read: {error.strerror or error}."))
+        return
+    if listing.damage:
+        why = f"The archive was read in part: {listing.damage}. The {len(listing.files):,} files before that were read."
+        skipped.append(_skip(prefix or archive.name, why))
+    for path, why in listing.left_out.items():
+        skipped.append(_skip(f"{prefix}/{path}" if prefix else path, why))
+    tools: set[str] = set()
+    for path, found in sorted(listing.files.items()):
+        parts = path.split("/")[:-1]
+        tool = next((index for index, part in enumerate(parts) if part in _NOT_OUTPUT), None)
+        if tool is not None:
+            tools.add("/".join(parts[: tool + 1]))
+            continue
+        place = Member(archive, path)
+        yield from _file(place, f"{prefix}/{path}" if prefix else path, found.size, depth, skipped)
+    for path in sorted(tools):
+        skipped.append(_skip(f"{prefix}/{path}" if prefix else path, _TOOLS))
 
 
 def _link_reason(link: Path, root: Path) -> str:

@@ -46,6 +46,9 @@ class Place(Protocol):
     Local paths and those of universal-pathlib have this shape. All of it raises OSError as a local path does.
     """
 
+    def __hash__(self) -> int:
+        """Equal places are one place."""
+
     @property
     def name(self) -> str:
         """Name of the file."""

@@ -10,21 +10,19 @@ import struct
 import zipfile
 import zlib
 from collections.abc import Iterator
-from typing import IO, Any
+from typing import Any
 
 from rca.errors import UnreadableSource
 from rca.events import EventBuilder
 from rca.ingest.interface import IngestContext, Ingested, Source
 from rca.ingest.weight_summary import Tensor, summarise
+from rca.ingest.zip_directory import MAX_DIRECTORY, directory_size
 
 MAX_PICKLE = 16 * 1024**2
 """Bytes of the pickle inside an archive that are disassembled; it holds names and shapes, no weights."""
-MAX_DIRECTORY = 32 * 1024**2
-"""Bytes of a zip directory that is read; a checkpoint of 100,000 tensors needs about 10 MB."""
 _SUFFIXES = (".pt", ".pth", ".bin", ".ckpt", ".pkl", ".pickle")
 _LEGACY = b"\x80\x02\x8a\nl\xfc\x9cF\xf9 j\xa8P\x19"
 """Pickle of the magic number that torch.save wrote before 1.6 (torch/serialization.py, MAGIC_NUMBER)."""
-_TAIL = 65_536 + 22
 _STRINGS = frozenset({"BINUNICODE", "SHORT_BINUNICODE", "BINUNICODE8", "UNICODE"})
 _INTEGERS = frozenset({"BININT", "BININT1", "BININT2", "LONG1", "INT"})
 _TUPLES = frozenset({"TUPLE", "TUPLE1", "TUPLE2", "TUPLE3", "EMPTY_TUPLE"})
@@ -71,7 +69,7 @@ def _described(source: Source) -> dict[str, Any]:
             return {"format": "torch_legacy", "status": "not_read"}
         if not start.startswith(b"PK\x03\x04"):
             return {"format": "pickle" if start.startswith(b"\x80") else "unknown", "status": "not_read"}
-        if _directory_size(stream, source.size) > MAX_DIRECTORY:
+        if directory_size(stream, source.size) > MAX_DIRECTORY:
             return {"format": "zip", "status": "not_read"}
         stream.seek(0)
         try:
@@ -79,18 +77,6 @@ def _described(source: Source) -> dict[str, Any]:
                 return _archive(archive)
         except (zipfile.BadZipFile, ValueError, NotImplementedError, struct.error, EOFError):
             return {"format": "torch_zip", "status": "truncated"}
-
-
-def _directory_size(stream: IO[bytes], size: int) -> int:
-    """Return the size that the end of a zip archive claims for its directory; 0 where there is no end record."""
-    stream.seek(max(0, size - _TAIL))
-    tail = stream.read(_TAIL)
-    long_end, short_end = tail.rfind(b"PK\x06\x06"), tail.rfind(b"PK\x05\x06")
-    if long_end >= 0 and len(tail) >= long_end + 48:
-        return int(struct.unpack("<Q", tail[long_end + 40 : long_end + 48])[0])
-    if short_end >= 0 and len(tail) >= short_end + 16:
-        return int(struct.unpack("<I", tail[short_end + 12 : short_end + 16])[0])
-    return 0
 
 
 def _archive(archive: zipfile.ZipFile) -> dict[str, Any]:
