@@ -150,7 +150,7 @@ def empty_events() -> pa.Table:
 
 
 class MetricSeries(NamedTuple):
-    """One metric as one source and rank reported it, in the order it was reported."""
+    """One metric as one source, rank and device reported it, in the order it was reported."""
 
     name: str
     source: str
@@ -160,6 +160,8 @@ class MetricSeries(NamedTuple):
     value: npt.NDArray[np.float64]
     event_id: npt.NDArray[np.int64]
     unit: str
+    device: str = ""
+    """Index or uuid of the device that was read, with its host where that was told; empty for all other metrics."""
 
     def __len__(self) -> int:
         return len(self.value)
@@ -168,6 +170,26 @@ class MetricSeries(NamedTuple):
     def position(self) -> npt.NDArray[np.float64]:
         """Steps where all are known, else the index of the point."""
         return self.step if len(self.step) and np.isfinite(self.step).all() else np.arange(len(self.value), dtype=float)
+
+
+def _devices(metrics: pa.Table) -> Sequence[str]:
+    """Return the device and its host that each row is a reading of; empty for what is no reading of a device."""
+    import pyarrow.compute as pc
+
+    attrs = metrics["attrs"]
+    if not pc.any(pc.match_substring(attrs, '"gpu": ')).as_py():
+        return [""] * int(metrics.num_rows)
+    coded = pc.dictionary_encode(attrs).combine_chunks()
+    told = [_device(text) for text in coded.dictionary.to_pylist()]
+    codes = coded.indices.to_pylist()
+    hosts = metrics["host"].cast(pa.string()).to_pylist()
+    found = ("" if code is None else told[code] for code in codes)
+    return [f"{host} {read}" if read and host else read for read, host in zip(found, hosts, strict=True)]
+
+
+def _device(attrs: str) -> str:
+    read = json.loads(attrs).get("gpu") if '"gpu": ' in attrs else None
+    return "" if read is None else str(read)
 
 
 @dataclass(frozen=True)
@@ -303,11 +325,12 @@ class EventTable:
         event_id = metrics["event_id"].to_numpy()
         units = metrics["unit"].cast(pa.string()).to_pylist()
         line = metrics["line"].fill_null(0).to_numpy()
-        groups: dict[tuple[str, str, int], list[int]] = {}
-        for index, key in enumerate(zip(name, source, rank, strict=True)):
+        device = _devices(metrics)
+        groups: dict[tuple[str, str, int, str], list[int]] = {}
+        for index, key in enumerate(zip(name, source, rank, device, strict=True)):
             groups.setdefault(key, []).append(index)
         found: dict[str, list[MetricSeries]] = {}
-        for (metric, origin, owner), rows in sorted(groups.items()):
+        for (metric, origin, owner, read), rows in sorted(groups.items()):
             picked = np.asarray(rows)
             order = picked[np.argsort(line[picked], kind="stable")]
             series = MetricSeries(
@@ -318,6 +341,7 @@ class EventTable:
                 value=value[order],
                 event_id=event_id[order],
                 unit=units[order[0]] or "",
+                device=read,
             )
             found.setdefault(metric, []).append(series)
         return {metric: tuple(items) for metric, items in found.items()}
@@ -328,7 +352,7 @@ class EventTable:
         return tuple(sorted(self._series))
 
     def all_metrics(self, name: str) -> tuple[MetricSeries, ...]:
-        """Return the metric as each (source, rank) reported it."""
+        """Return the metric as each (source, rank, device) reported it."""
         return self._series.get(name, ())
 
     def metric(self, name: str) -> MetricSeries | None:

@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from rca.events import Event, EventTable
 from rca.facts.curves import curves
+from rca.facts.device_readings import Readings, readings
 from rca.facts.emit import emit, number, percent
 from rca.facts.interface import Fact, FactFunction
 from rca.facts.robust import spearman
@@ -53,56 +51,6 @@ SLOWED = 0.15
 """Loss of clock from which the power cap is a reason to tell: boost clocks vary by a tenth in ordinary use."""
 
 
-@dataclass(frozen=True, eq=False)
-class Readings:
-    """One quantity of one device, in the order it was read."""
-
-    device: str
-    value: Floats
-    time: Floats
-    """Microseconds since the epoch; NaN where unknown."""
-    event_id: npt.NDArray[np.int64]
-
-
-def readings(events: EventTable, name: str) -> list[Readings]:
-    """Return the readings of a metric by device (source, rank, host and index of the device)."""
-    table = events.table
-    mask = pc.and_(pc.equal(table["kind"].cast(pa.string()), "metric"), pc.equal(table["name"].cast(pa.string()), name))
-    rows = table.filter(mask)
-    if rows.num_rows == 0:
-        return []
-    value = rows["value"].fill_null(np.nan).to_numpy()
-    time = rows["time"].cast(pa.int64()).cast(pa.float64(), safe=False).fill_null(np.nan).to_numpy()
-    line = rows["line"].fill_null(0).to_numpy()
-    ids = rows["event_id"].to_numpy()
-    places: dict[tuple[str, int, str, str], list[int]] = {}
-    owners = zip(
-        rows["source"].cast(pa.string()).to_pylist(),
-        rows["rank"].fill_null(-1).to_pylist(),
-        rows["host"].cast(pa.string()).to_pylist(),
-        rows["attrs"].to_pylist(),
-        strict=True,
-    )
-    for place, (source, rank, host, attrs) in enumerate(owners):
-        places.setdefault((source or "", rank, host or "", _device(attrs)), []).append(place)
-    found = []
-    for owner, listed in sorted(places.items()):
-        where = np.array(listed)
-        where = where[np.argsort(line[where], kind="stable")]
-        where = where[np.isfinite(value[where])]
-        if len(where):
-            label = owner[3] or (f"of rank {owner[1]}" if owner[1] >= 0 else "0")
-            found.append(Readings(f"{owner[2]} {label}".strip(), value[where], time[where], ids[where]))
-    return found
-
-
-def _device(attrs: str | None) -> str:
-    if not attrs:
-        return ""
-    told = json.loads(attrs)
-    return str(told.get("gpu", told.get("index", "")))
-
-
 def utilization(events: EventTable) -> Iterator[Fact]:
     """How busy are the devices, and are they equally busy?"""
     devices = readings(events, "gpu_utilization")
@@ -128,9 +76,7 @@ def utilization(events: EventTable) -> Iterator[Fact]:
 def temperature(events: EventTable) -> Iterator[Fact]:
     """How hot are the devices?"""
     devices = readings(events, "gpu_temperature")
-    shown = [event for event in events.named("system.gpu") if isinstance(event.attr("temperature"), (int, float))]
     tops = [(float(item.value.max()), int(item.event_id[np.argmax(item.value)])) for item in devices]
-    tops += [(float(event.attr("temperature")), event.event_id) for event in shown]
     if not tops:
         return
     hottest, event_id = max(tops)

@@ -2,38 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 
 from rca.events import EventBuilder
-from rca.ingest.cells import number_with_unit, size_in_bytes, whole
+from rca.ingest.cells import whole
 from rca.ingest.csv_files import Table, read_table
+from rca.ingest.device_names import QUERY, plain, reading, unit_of
+from rca.ingest.device_readings import Device, DeviceColumn, Rows, add_device_columns, by_round, device_of
 from rca.ingest.interface import IngestContext, Ingested, Source
 from rca.ingest.metric_table import add_metrics, time_of
 from rca.ingest.structured import decode, read_lines
 
-_DEVICE_COLUMNS = ("index", "gpu", "gpu_id", "pci.bus_id", "uuid")
-_NAMES = {
-    "utilization.gpu": "gpu_utilization",
-    "utilization.memory": "gpu_memory_utilization",
-    "temperature.gpu": "gpu_temperature",
-    "temperature.memory": "gpu_memory_temperature",
-    "power.draw": "power",
-    "power.draw.average": "power",
-    "power.draw.instant": "power",
-    "power.limit": "power_limit",
-    "clocks.sm": "sm_clock",
-    "clocks.current.sm": "sm_clock",
-    "clocks.gr": "sm_clock",
-    "clocks.current.graphics": "sm_clock",
-    "clocks.max.sm": "sm_clock_max",
-    "memory.used": "gpu_memory_used",
-    "memory.total": "gpu_memory_total",
-    "memory.free": "gpu_memory_free",
-}
+_DEVICE_COLUMNS = ("index", "gpu", "gpu_id", "gpu_uuid", "uuid", "gpu_bus_id", "pci.bus_id")
+_HOST_COLUMNS = ("hostname", "host", "node", "nodename")
+_LABELS = {"uuid": "uuid", "gpu_uuid": "uuid", "pci.bus_id": "bus_id", "gpu_bus_id": "bus_id"}
+_ABOUT = frozenset({"name", "gpu_name", "driver_version", "pstate", "serial", "vbios_version", "count", "compute_cap"})
+"""Columns that describe the device and are no readings."""
+_APPS = ("used_gpu_memory", "used_memory")
 _REASON_COLUMNS = ("clocks_throttle_reasons.", "clocks_event_reasons.")
 THROTTLE_BITS = {
     0x1: "gpu_idle",
@@ -48,6 +37,7 @@ THROTTLE_BITS = {
 }
 """Bits of nvmlClocksEventReasons (NVML API reference, nvml.h)."""
 _FILLED = frozenset({"active", "1"})
+_MOST_PROCESSES = 10_000
 
 
 class GpuQueryIngestor:
@@ -70,60 +60,126 @@ class GpuQueryIngestor:
 
 
 def _queried(header: str) -> bool:
-    names = [_plain(part) for part in header.split(",")]
-    return len(names) > 1 and sum(name in _NAMES or name.startswith(_REASON_COLUMNS) for name in names) >= 1
+    names = [plain(part) for part in header.split(",")]
+    return len(names) > 1 and (any(name in QUERY or name.startswith(_REASON_COLUMNS) for name in names) or _apps(names))
 
 
-def _plain(column: str) -> str:
-    """Return a column name without its unit: `power.draw [W]` -> `power.draw`."""
-    return column.split("[", maxsplit=1)[0].strip().lower()
+def _apps(names: Sequence[str]) -> bool:
+    """Say whether these are the columns of `nvidia-smi --query-compute-apps`."""
+    return "pid" in names and any(name in names for name in _APPS)
 
 
 def add_readings(out: EventBuilder, table: Table) -> list[str]:
     """Add device readings: metrics, throttle reasons, and one system event a device."""
-    by_name = {_plain(name): name for name in table}
-    device_column = next((by_name[name] for name in _DEVICE_COLUMNS if name in by_name), None)
+    table = _without_heads(table)
+    by_name = {plain(name): name for name in reversed(list(table))}
     count = len(table.lines)
+    if not count:
+        return []
+    if _apps(list(by_name)):
+        _add_processes(out, table, by_name)
+        return []
+    times = time_of(table[by_name["timestamp"]]) if "timestamp" in by_name else None
+    device_column = next((by_name[name] for name in _DEVICE_COLUMNS if name in by_name), None)
     devices = (
-        [str(item or "0").strip() for item in table[device_column].to_pylist()] if device_column else ["0"] * count
+        [device_of(item or "0") for item in table[device_column].to_pylist()]
+        if device_column
+        else by_round(times, count)
     )
-    columns: dict[str, Any] = {name: items for name, items in table.items() if name != device_column}
-    names = {raw: _NAMES[plain] for plain, raw in by_name.items() if plain in _NAMES}
-    for plain, raw in by_name.items():
-        if plain.startswith("memory.") and plain in _NAMES and columns.pop(raw, None) is not None:
-            columns[f"{plain} [GiB]"] = [_gib(item, raw) for item in table[raw].to_pylist()]
-            names[f"{plain} [GiB]"] = _NAMES[plain]
-    reasons = {raw: columns.pop(raw) for plain, raw in by_name.items() if plain.startswith(_REASON_COLUMNS)}
-    columns |= _active_reasons(out, reasons, devices, table.lines)
-    names |= {name: name for name in columns if name.startswith("throttle_")}
-    _add_devices(out, table, by_name, devices)
+    host_column = next((by_name[name] for name in _HOST_COLUMNS if name in by_name), None)
+    rows = Rows(
+        table.lines,
+        devices,
+        times,
+        hosts=table[host_column].to_pylist() if host_column else None,
+        steps=_steps(table[by_name["step"]]) if "step" in by_name else None,
+        labels=_labels(table, by_name, devices),
+    )
+    known = [
+        DeviceColumn(common, table[by_name[name]], unit_of(by_name[name]))
+        for name, common in QUERY.items()
+        if name in by_name
+    ]
+    add_device_columns(out, known, rows)
+    reasons = {raw: table[raw] for name, raw in by_name.items() if name.startswith(_REASON_COLUMNS)}
+    active = _active_reasons(out, reasons, rows)
+    used = {by_name[name] for name in by_name if name in {*QUERY, *_ABOUT, *_LABELS, *_HOST_COLUMNS}}
+    rest: dict[str, Any] = {raw: items for raw, items in table.items() if raw not in {*used, *reasons, device_column}}
+    _add_devices(out, table, by_name, rows)
     return add_metrics(
-        out, columns, lines=table.lines, names=names, attrs=[{"gpu": _number(device)} for device in devices]
+        out,
+        rest | active,
+        lines=table.lines,
+        names={name: name for name in active},
+        attrs=[{"gpu": device} for device in devices],
     )
 
 
-def _number(device: str) -> int | str:
-    index = whole(device)
-    return device if index is None else index
+def _without_heads(table: Table) -> Table:
+    """Leave out the rows that repeat the head, as `nvidia-smi -l` prints it when it starts again."""
+    first = next(iter(table), None)
+    if first is None:
+        return table
+    keep = [item is None or item.strip() != first for item in table[first].to_pylist()]
+    if all(keep):
+        return table
+    where = np.flatnonzero(keep)
+    kept = Table({name: items.take(pa.array(where)) for name, items in table.items()})
+    kept.lines, kept.warnings = table.lines[where], table.warnings
+    return kept
 
 
-def _gib(item: str | None, column: str) -> float | None:
-    """Read `74210 MiB`, or a bare number in the unit of its column, as GiB."""
-    found = number_with_unit(item or "")
-    if found is None:
-        return None
-    bare = size_in_bytes(f"{found[0]}{found[1] or ('MiB' if 'mib' in column.lower() or '[' not in column else '')}")
-    return None if bare is None else bare / 1024**3
+def _steps(items: pa.ChunkedArray) -> pa.Array:
+    return pa.array([whole(item or "") for item in items.to_pylist()], type=pa.int64())
+
+
+def _labels(table: Table, by_name: Mapping[str, str], devices: Sequence[Device]) -> dict[Device, dict[str, Any]]:
+    """Return the uuid and the bus id of each device where the table has them beside its index."""
+    found: dict[Device, dict[str, Any]] = {device: {} for device in devices}
+    first = {device: devices.index(device) for device in found}
+    for name, label in _LABELS.items():
+        if name in by_name:
+            for device, place in first.items():
+                text = (table[by_name[name]][place].as_py() or "").strip()
+                if text and text != device:
+                    found[device].setdefault(label, text)
+    return found
+
+
+def _add_processes(out: EventBuilder, table: Table, by_name: Mapping[str, str]) -> None:
+    """Add the processes of `nvidia-smi --query-compute-apps`."""
+    size_name = next(name for name in _APPS if name in by_name)
+    columns = {name: table[raw].to_pylist() for name, raw in by_name.items()}
+    unit = unit_of(by_name[size_name])
+    for place, line in enumerate(table.lines[:_MOST_PROCESSES].tolist()):
+        row = {name: (items[place] or "").strip() for name, items in columns.items()}
+        size = reading(row[size_name], "gpu_memory_used", unit=unit)
+        device = next((row[name] for name in _DEVICE_COLUMNS if row.get(name)), None)
+        attrs = {
+            "gpu": None if device is None else device_of(device),
+            "pid": whole(row["pid"]),
+            "process": row.get("process_name") or row.get("name"),
+            "memory_bytes": None if size is None else int(size * 1024**3),
+        }
+        known = {key: item for key, item in attrs.items() if item is not None}
+        out.add(
+            kind="system",
+            name="system.gpu_process",
+            line=line,
+            text=row.get("process_name") or row.get("name"),
+            attrs=known,
+        )
 
 
 def _active_reasons(
-    out: EventBuilder, reasons: dict[str, pa.ChunkedArray], devices: Sequence[str], lines: np.ndarray
+    out: EventBuilder, reasons: dict[str, pa.ChunkedArray], rows: Rows
 ) -> dict[str, list[float | None]]:
     """Turn throttle columns (a bit mask, or `Active`) into 0/1 series and one system event a device and reason."""
     series: dict[str, list[float | None]] = {}
+    devices, lines = rows.devices, rows.lines
     for raw, items in reasons.items():
         texts = [(item or "").strip().lower() for item in items.to_pylist()]
-        reason = _plain(raw).split(".", 1)[1]
+        reason = plain(raw).split(".", 1)[1]
         if reason in {"active", "supported"}:
             masks = [_mask(text) for text in texts] if reason == "active" else []
             for bit, named in THROTTLE_BITS.items():
@@ -144,7 +200,8 @@ def _active_reasons(
                     name="system.throttle",
                     line=int(lines[active[0]]),
                     value=len(active) / len(places),
-                    attrs={"gpu": _number(device), "reason": name.removeprefix("throttle_"), "samples": len(places)},
+                    host=None if rows.hosts is None else rows.hosts[active[0]],
+                    attrs={"gpu": device, "reason": name.removeprefix("throttle_"), "samples": len(places)},
                 )
     return series
 
@@ -156,30 +213,31 @@ def _mask(text: str) -> int | None:
         return None
 
 
-def _add_devices(out: EventBuilder, table: Table, by_name: dict[str, str], devices: Sequence[str]) -> None:
+def _add_devices(out: EventBuilder, table: Table, by_name: Mapping[str, str], rows: Rows) -> None:
     """Add one system event for every device that the table names."""
-    if "name" not in by_name and "memory.total" not in by_name:
+    if not {"name", "gpu_name", "memory.total"} & by_name.keys():
         return
-    times = time_of(table[by_name["timestamp"]]) if "timestamp" in by_name else None
-    for device in dict.fromkeys(devices):
-        place = devices.index(device)
-        row = {plain: (table[raw][place].as_py() or "").strip() for plain, raw in by_name.items()}
-        total, used = _gib(row.get("memory.total"), by_name.get("memory.total", "")), None
-        if "memory.used" in by_name:
-            used = _gib(row["memory.used"], by_name["memory.used"])
+    for device in dict.fromkeys(rows.devices):
+        place = rows.devices.index(device)
+        row = {name: (table[raw][place].as_py() or "").strip() for name, raw in by_name.items()}
+        sizes = {}
+        for name in ("memory.total", "memory.used"):
+            size = reading(row.get(name), "gpu_memory_used", unit=unit_of(by_name.get(name, "")))
+            sizes[f"{name.replace('.', '_')}_bytes"] = None if size is None else int(size * 1024**3)
         found = {
-            "index": _number(device),
-            "name": row.get("name"),
+            "index": device,
+            "name": row.get("name") or row.get("gpu_name"),
             "driver": row.get("driver_version"),
-            "memory_total_bytes": None if total is None else int(total * 1024**3),
-            "memory_used_bytes": None if used is None else int(used * 1024**3),
             "compute_capability": row.get("compute_cap"),
+            **sizes,
+            **(rows.labels or {}).get(device, {}),
         }
         out.add(
             kind="system",
             name="system.gpu",
-            line=int(table.lines[place]),
-            time=None if times is None else times[place].as_py(),
-            text=row.get("name") or None,
+            line=int(rows.lines[place]),
+            time=None if rows.times is None else rows.times[place].as_py(),
+            host=None if rows.hosts is None else rows.hosts[place],
+            text=found["name"] or None,
             attrs={key: item for key, item in found.items() if item not in {None, ""}},
         )

@@ -71,6 +71,8 @@ def add_system(
     value: float | None = None,
     kind: str = "system",
     severity: str | None = None,
+    host: str | None = None,
+    time: int | None = None,
 ) -> None:
     """Add one event about the system at its place in a log; captures without a value are left out."""
     out.add(
@@ -78,8 +80,9 @@ def add_system(
         name=name,
         line=line,
         offset=document.offset(line),
-        time=document.time(line),
+        time=document.time(line) if time is None else time,
         rank=document.prefix(line).rank,
+        host=host or document.prefix(line).host,
         value=value,
         severity=severity,
         text=text,

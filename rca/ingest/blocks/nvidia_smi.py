@@ -22,12 +22,15 @@ _USE = re2.compile(r"\s*(\d+%|N/A|ERR!)\s+(\S.*?)\s*")
 _PROCESS = re2.compile(
     r"\|?\s*(\d{1,3})\s+(?:(?:N/A|\d+)\s+(?:N/A|\d+)\s+)?(\d+)\s+([CGM+]+)\s+(\S.*?)\s+(\d+MiB|N/A)\s*\|?\s*"
 )
+_SLICE = re2.compile(
+    r"\|?\s*(\d{1,3})\s+(\d{1,3})\s+(\d{1,3})\s+(\d{1,3})\s*\|\s*(\d+MiB)\s*/\s*(\d+MiB)\s*\|\s*\d+\s+(\d+|N/A)\s*\|.*"
+)
 _WHOLE_NUMBER = re2.compile(r"(\d+(?:\.\d+)?)")
 _MAX_LINES = 600
 
 
 class NvidiaSmiParser:
-    """Adds `system.driver`, a `system.gpu` for each device and a `system.gpu_process` for each process."""
+    """Adds `system.driver`, a `system.gpu` for each device, `system.mig_device` for slices, `system.gpu_process`."""
 
     name = "nvidia-smi"
     triggers: tuple[str, ...] = (r"NVIDIA-SMI\s+[\d.]+\s+(?:KMD|Driver) Version",)
@@ -36,6 +39,7 @@ class NvidiaSmiParser:
         """Read the table whose header stands at `line`."""
         devices: list[dict[str, Any]] = []
         processes: list[dict[str, Any]] = []
+        slices: list[dict[str, Any]] = []
         driver: dict[str, Any] = {}
         end = line
         for number, text in table_lines(document, line, most=_MAX_LINES, ruled=True):
@@ -49,6 +53,8 @@ class NvidiaSmiParser:
                 driver = {"driver": header[2], "cuda": header[3], "line": number}
             elif (process := _PROCESS.fullmatch(plain)) is not None:
                 processes.append(_process(process, number))
+            elif (piece := _SLICE.fullmatch(plain)) is not None:
+                slices.append(_slice(piece, number))
             else:
                 _device_line(plain.strip("|").split("|"), number, devices)
         if not driver:
@@ -60,6 +66,9 @@ class NvidiaSmiParser:
             count = sum(process["gpu"] == device["index"] for process in processes)
             attrs = {**device, **known, "processes": count}
             add_system(out, document, place, name="system.gpu", text=device["name"], attrs=attrs)
+        for found in slices:
+            place = found.pop("line")
+            add_system(out, document, place, name="system.mig_device", attrs=found)
         for process in processes:
             place = process.pop("line")
             add_system(out, document, place, name="system.gpu_process", text=process["process"], attrs=process)
@@ -96,6 +105,19 @@ def _device_line(cells: list[str], number: int, devices: list[dict[str, Any]]) -
         if len(cells) > 2 and (use := _USE.fullmatch(cells[2])) is not None:
             device |= {"utilization": _number(use[1]), "compute_mode": use[2]}
         device["unreadable"] = "ERR!" in "".join(cells) or None
+
+
+def _slice(match: Any, number: int) -> dict[str, Any]:
+    """Return one MIG device: a slice of a GPU with memory of its own."""
+    return {
+        "gpu": whole(match[1]),
+        "instance": whole(match[2]),
+        "device": whole(match[4]),
+        "memory_used_bytes": size_in_bytes(match[5]),
+        "memory_total_bytes": size_in_bytes(match[6]),
+        "ecc_uncorrected": whole(match[7]),
+        "line": number,
+    }
 
 
 def _process(match: Any, number: int) -> dict[str, Any]:

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from rca.ingest.blocks.classification_reports import ClassificationReportParser
-from rca.ingest.blocks.device_monitor import DmonParser, GpuQueryParser, GpuStatParser
+from rca.ingest.blocks.device_links import NvlinkParser, TopologyParser
+from rca.ingest.blocks.device_monitor import DmonParser, GpuQueryParser, PmonParser
+from rca.ingest.blocks.device_status import DcgmiDmonParser, GpuStatParser, RocmSmiParser
 from rca.ingest.blocks.environment import CollectEnvParser, EnvironmentParser
 from rca.ingest.blocks.evaluation_setup import CocoSummaryParser, TransformsParser
 from rca.ingest.blocks.host_tables import DiskFreeParser, FreeParser, LimitsParser, ListingParser, TopParser
@@ -32,9 +34,14 @@ VERSIONS: tuple[BlockParser, ...] = (CollectEnvParser(), PackageLinesParser(), E
 TABLES: tuple[BlockParser, ...] = (
     NvidiaSmiParser(),
     NvidiaSmiQueryParser(),
+    PmonParser(),
     DmonParser(),
     GpuQueryParser(),
     GpuStatParser(),
+    DcgmiDmonParser(),
+    RocmSmiParser(),
+    NvlinkParser(),
+    TopologyParser(),
     MemorySummaryParser(),
     DiskFreeParser(),
     FreeParser(),

@@ -132,7 +132,7 @@ def test_the_long_report_of_nvidia_smi(read: Any) -> None:
         "memory_total_bytes": 81920 * 2**20,
         "utilization": 97.0,
         "ecc_uncorrected": 3.0,
-        "remap_pending": "Yes",
+        "remap_pending": 1.0,
         "temperature": 88.0,
         "sm_clock_mhz": 540.0,
         "sm_clock_max_mhz": 1410.0,
