@@ -12,6 +12,7 @@ from rca.ingest.blocks.native_crash import NativeCrashParser
 from rca.ingest.blocks.printed_objects import PrintedObjectParser
 from rca.ingest.blocks.settings_blocks import SettingsBlockParser
 from rca.ingest.blocks.settings_lines import SettingsLineParser
+from rca.ingest.blocks.stack_dump import StackDumpParser
 from rca.ingest.blocks.tables import TABLES, VERSIONS
 from rca.ingest.blocks.torchelastic import ElasticSummaryParser
 from rca.ingest.blocks.traceback import TracebackParser
@@ -31,6 +32,7 @@ from rca.ingest.profiler_trace import ProfilerTraceIngestor
 from rca.ingest.prometheus import PrometheusIngestor
 from rca.ingest.safetensors_files import SafetensorsIngestor
 from rca.ingest.script_files import ScriptIngestor
+from rca.ingest.stack_files import StackFileIngestor
 from rca.ingest.tensorboard_events import TensorBoardIngestor
 from rca.ingest.text import TextIngestor
 from rca.ingest.tokenizer_files import VocabularyIngestor
@@ -40,6 +42,7 @@ from rca.ingest.weight_index import WeightIndexIngestor
 BLOCKS: tuple[BlockParser, ...] = (
     TracebackParser(),
     NativeCrashParser(),
+    StackDumpParser(),
     ElasticSummaryParser(),
     *VERSIONS,
     PrintedObjectParser(),
@@ -68,6 +71,7 @@ INGESTORS: tuple[Ingestor, ...] = (
     WeightIndexIngestor(),
     ManifestIngestor(),
     VocabularyIngestor(),
+    StackFileIngestor(),
     JsonIngestor(),
     JsonLinesIngestor(),
     ConfigFileIngestor(),
