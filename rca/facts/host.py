@@ -1,4 +1,4 @@
-"""The host around the job: file systems, containers, scheduler accounting, limits, other users of the device."""
+"""The host around the job: file systems, containers, limits, other users of the device."""
 
 from __future__ import annotations
 
@@ -19,9 +19,6 @@ CATALOGUE: Mapping[str, str] = {
     "env.container_reason": "why the container last ended, e.g. OOMKilled",
     "env.container_restarts": "restarts of the container",
     "env.pod_warning": "reason of the most frequent warning about the pod",
-    "env.slurm_state": "state that Slurm's accounting gives the job",
-    "env.slurm_time_share": "elapsed time over the time limit",
-    "env.max_rss_share": "largest resident memory over the memory that was requested",
     "env.ib_ports_down": "interconnect ports that are not active while another port of the host is",
     "env.open_files_limit": "limit of open files",
     "env.locked_memory_limited": "locked memory is limited (RDMA needs it unlimited)",
@@ -34,7 +31,6 @@ CATALOGUE: Mapping[str, str] = {
     "gpu.idle_beside_job": "the devices hold no compute process and next to nothing while the job trains",
     "gpu.foreign_processes": "compute processes on the devices that belong to somebody else",
 }
-_BAD_STATES = ("FAILED", "CANCELLED", "TIMEOUT", "NODE_FAIL", "PREEMPTED", "OUT_OF_ME", "BOOT_FAIL", "DEADLINE")
 _BUSY_PERCENT = 90.0
 _IDLE_MEMORY, _IDLE_PERCENT = 0.1, 10
 """A desktop takes some hundred MiB and a few per cent of a device."""
@@ -103,27 +99,6 @@ def _reason(event: Event) -> str | None:
         if value and value not in {"CrashLoopBackOff", "Completed", "ContainerCreating"}:
             return str(value)
     return None
-
-
-def scheduler(events: EventTable) -> Iterator[Fact]:
-    """What does Slurm's accounting say of the job?"""
-    jobs = events.named("system.slurm_job")
-    stated = [event for event in jobs if event.attr("state")]
-    bad = [event for event in stated if str(event.attr("state")).startswith(_BAD_STATES)]
-    for event in (bad or stated)[:1]:
-        state = str(event.attr("state")).split(" ")[0]
-        yield from emit("env.slurm_state", state, f"Slurm gives the job the state {state}.", events=_ids(bad or stated))
-    timed = [item for item in jobs if item.attr("elapsed_s") and item.attr("time_limit_s")]
-    if timed:
-        share = max(item.attr("elapsed_s") / item.attr("time_limit_s") for item in timed)
-        says = f"The job used {percent(share)} of its time limit."
-        yield from emit("env.slurm_time_share", round(share, 4), says, events=_ids(timed))
-    wanted = max((int(item.attr("requested_memory_bytes") or 0) for item in jobs), default=0)
-    used = [item for item in jobs if item.attr("max_rss_bytes")]
-    if used and wanted:
-        share = max(int(item.attr("max_rss_bytes")) for item in used) / wanted
-        says = f"The largest resident memory is {percent(share)} of the memory that was requested."
-        yield from emit("env.max_rss_share", round(share, 4), says, events=_ids(used))
 
 
 def host(events: EventTable) -> Iterator[Fact]:
@@ -255,4 +230,4 @@ def crash_places(events: EventTable) -> Iterator[Fact]:
         yield from emit("crash.places", len(places), says, events=_ids(crashes[:4]))
 
 
-FACTS: tuple[FactFunction, ...] = (crash_places, idle_devices, file_systems, containers, scheduler, host, device_memory)
+FACTS: tuple[FactFunction, ...] = (crash_places, idle_devices, file_systems, containers, host, device_memory)

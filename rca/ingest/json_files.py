@@ -14,6 +14,7 @@ from rca.ingest.json_lines import add_records
 from rca.ingest.metric_history import add_history, is_history
 from rca.ingest.structured import MAX_STRUCTURED, decode, parse_json, plain_name, read_whole
 from rca.ingest.tokenizer_files import add_token_roles, add_tokenizer, is_tokenizer
+from rca.ingest.tool_json import add_tool_document
 
 _ELSEWHERE = (
     b'"traceEvents"',
@@ -57,6 +58,8 @@ def add_document(out: EventBuilder, name: str, document: Any, text: str) -> list
     if is_cluster_document(document):
         add_cluster_document(out, document)
         return []
+    if (warnings := add_tool_document(out, document)) is not None:
+        return warnings
     if is_tokenizer(name, document):
         add_tokenizer(out, name, document)
         return []

@@ -23,6 +23,28 @@ _FROM_FILE = re2.compile(rf"({_NAME})\s+@\s+\S*?-([0-9][A-Za-z0-9.!+_]*)(?:-[\w.
 _REQUIRED = re2.compile(rf"({_NAME}){_EXTRAS}\s*((?:[<>=!~]=?=?\s*[0-9][\w.*+!-]*,?\s*)*){_REMARK}")
 _COLUMNS = re2.compile(rf"({_NAME})\s+({_VERSION})(?:\s.*)?")
 _CONDA_SPEC = re2.compile(rf"(?:{_NAME}::)?({_NAME})\s*={{1,2}}\s*([0-9][\w.!+-]*)(?:=[\w.]+)?")
+_EXPORTED = re2.compile(rf"({_NAME})=([0-9][\w.!+-]*)=([\w.]+)")
+_EXPLICIT = re2.compile(r"https?://\S+/([A-Za-z0-9_][\w.+-]*?)-([0-9][\w.!+]*)-([\w.]+?)\.(?:conda|tar\.bz2)(?:#\w+)?")
+_CONDA_HEAD = ("# This file may be used to create an environment", "@EXPLICIT", "# packages in environment at")
+_CONDA_NAMES = {"pytorch": "torch", "pytorch-gpu": "torch", "pytorch-cpu": "torch"}
+_RECORD_KEYS = frozenset(
+    {
+        "name",
+        "version",
+        "location",
+        "installer",
+        "latest_version",
+        "latest_filetype",
+        "editable_project_location",
+        "base_url",
+        "build_number",
+        "build_string",
+        "channel",
+        "dist_name",
+        "platform",
+    }
+)
+"""Keys of the entries of `pip list` and `conda list`."""
 _LONGEST = 600
 
 
@@ -72,7 +94,7 @@ class PackageListIngestor:
         lines = [line for line in decode(head).splitlines() if line.strip()][:40]
         if not lines or b"\0" in head:
             return False
-        if _is_table(lines) or any(line.startswith("# packages in environment at") for line in lines[:3]):
+        if _is_table(lines) or any(line.startswith(_CONDA_HEAD) for line in lines[:4]):
             return True
         if name.startswith("requirements") or name.endswith("requirements.txt"):
             return sum(_REQUIRED.fullmatch(line.strip()[:_LONGEST]) is not None for line in lines) * 2 >= len(lines)
@@ -98,7 +120,7 @@ def add_package_lines(out: EventBuilder, lines: Sequence[str], *, origin: str) -
         if not line or line.startswith(("#", "-", "Package ")):
             continue
         match = _COLUMNS.fullmatch(line) if columns else None
-        found = Package(package_name(match[1]), match[2]) if match else pinned(line)
+        found = Package(_conda_name(package_name(match[1])), match[2]) if match else pinned(line) or _of_conda(line)
         if found is not None:
             add_package(out, found, line=place, origin="list" if match else origin)
         elif not columns and (wanted := _REQUIRED.fullmatch(line)) is not None:
@@ -110,6 +132,36 @@ def _is_table(lines: Sequence[str]) -> bool:
     """Say whether the first lines are the head of `pip list`."""
     head = [line.split() for line in lines[:4]]
     return any(words[:2] == ["Package", "Version"] for words in head)
+
+
+def _of_conda(line: str) -> Package | None:
+    """Read `name=version=build` (conda list --export) or the address of a package (conda list --explicit)."""
+    match = _EXPORTED.fullmatch(line) or _EXPLICIT.fullmatch(line)
+    return None if match is None else Package(_conda_name(package_name(match[1])), match[2])
+
+
+def is_package_list(document: Any) -> bool:
+    """Say whether a document is what `pip list --format json` or `conda list --json` print."""
+    return (
+        isinstance(document, list)
+        and bool(document)
+        and all(
+            isinstance(item, dict) and isinstance(item.get("name"), str) and isinstance(item.get("version"), str)
+            for item in document[:MAX_PACKAGES]
+        )
+        and all(item.keys() <= _RECORD_KEYS for item in document[:50])
+    )
+
+
+def add_package_records(out: EventBuilder, document: Sequence[Mapping[str, Any]]) -> None:
+    """Add the packages of such a document."""
+    for item in document[:MAX_PACKAGES]:
+        add_package(out, Package(_conda_name(package_name(item["name"])), item["version"][:100]), origin="list")
+
+
+def _conda_name(name: str) -> str:
+    """Return the name that pip gives to what conda calls otherwise."""
+    return _CONDA_NAMES.get(name, name)
 
 
 def is_environment(document: Any) -> bool:
@@ -125,7 +177,7 @@ def add_environment(out: EventBuilder, document: Mapping[str, Any]) -> None:
                 if isinstance(line, str) and (found := pinned(line)) is not None:
                     add_package(out, found, origin="environment")
         elif isinstance(item, str) and (match := _CONDA_SPEC.fullmatch(item.strip()[:200])) is not None:
-            add_package(out, Package(package_name(match[1]), match[2]), origin="environment")
+            add_package(out, Package(_conda_name(package_name(match[1])), match[2]), origin="environment")
 
 
 def is_lock(document: Any) -> bool:

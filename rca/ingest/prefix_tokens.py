@@ -32,6 +32,13 @@ class Token(NamedTuple):
 
 
 _TOKENS = (
+    Token("priority", r"<\d{1,3}>(?:1 (?=(?:19|20)\d\d-))?(?=\d|[A-Z][a-z]{2} |\[)", starts="<"),
+    Token(
+        "facility",
+        r"(?:kern|user|daemon|auth|syslog|authpriv|local\d) {0,4}:"
+        r"(?:emerg|alert|crit|err|warn|notice|info|debug) {0,3}: ",
+        starts="kudasl",
+    ),
     Token("tag", r"\[[A-Za-z_][\w.-]{0,30}\] ?(?=\[?(?:19|20)\d\d[-/])", bracketed=_LETTERS),
     Token(
         "rank",
@@ -60,7 +67,9 @@ _TOKENS = (
         r"[\[(]?(?P<iy>(?:19|20)\d\d)[-/.](?P<io>\d\d)[-/.](?P<id>\d\d)[T _]{1,2}"
         + _TIME.format("i")
         + _ZONE.format("i")
-        + r"[\])]?",
+        + r"[\])]?"
+        # What the journal and syslog put behind the time: the host, and the kernel or a program with its pid.
+        + r"(?:(?<=Z|\d) (?P<jhost>[A-Za-z][\w.-]{1,60}) (?:kernel|[\w./@:-]{1,40}\[\d{1,8}\]): )?",
         starts="(12",
         bracketed="12",
     ),

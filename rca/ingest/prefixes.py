@@ -31,6 +31,7 @@ _WORKER = re.compile(r"(?:_TP|_DP|_PP|_EP|rank=|_rank)(\d{1,6})")
 _INNER_RANK = re.compile(r"\[[^\]\n]{0,60}\b(?:Rank|RANK|rank)[ =:](\d{1,6})\]|^[Rr]ank[ =](\d{1,6})[: ]")
 _INNER = 80
 """Characters of a message in which it may name its own rank."""
+_HOSTS = {"named": "host", "iso": "jhost"}
 _NO_LOGGER = ("Error", "Exception", "Warning", "Interrupt", "Exit", "Killed")
 _PARTS = 14
 
@@ -160,8 +161,8 @@ class PrefixParser:
                 rank = rank if inner is None else int(inner[1])
             elif kind in LEVEL_GROUPS:
                 level = level or _level(found[LEVEL_GROUPS[kind]])
-            if kind == "named":
-                host = host or found["host"]
+            if kind in _HOSTS:
+                host = host or found[_HOSTS[kind]]
             if kind in STAMPS and stamped is None:
                 stamp = STAMPS[kind](found)
                 time = None if stamp is None else self._clock.resolve(stamp, line)

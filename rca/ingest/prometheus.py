@@ -9,24 +9,16 @@ import re2
 from rca.errors import UnreadableSource
 from rca.events import EventBuilder
 from rca.ingest.cells import number
+from rca.ingest.device_names import dcgm_name
 from rca.ingest.gpu_query import THROTTLE_BITS
 from rca.ingest.interface import IngestContext, Ingested, Source
-from rca.ingest.names import canonical_metric
+from rca.ingest.prometheus_names import known_name, owner_of
 from rca.ingest.structured import decode, read_lines
 
-_SAMPLE = re2.compile(r"([a-zA-Z_:][\w:]*)(?:\{([^\n]*)\})?[ \t]+([^\s{}]{1,32})(?:[ \t]+([0-9]{10,16}))?[ \t]*")
+_SAMPLE = re2.compile(
+    r"([a-zA-Z_:][\w:]*)(?:\{([^\n]*)\})?[ \t]+([^\s{}]{1,32})(?:[ \t]+([0-9]{10,16}(?:\.[0-9]{1,9})?))?[ \t]*"
+)
 _LABEL = re2.compile(r'([a-zA-Z_]\w*)="((?:[^"\\]|\\.)*)"')
-_DCGM = {
-    "dcgm_fi_dev_gpu_util": "gpu_utilization",
-    "dcgm_fi_dev_gpu_temp": "gpu_temperature",
-    "dcgm_fi_dev_sm_clock": "sm_clock",
-    "dcgm_fi_dev_power_usage": "power",
-    "dcgm_fi_dev_fb_used": "gpu_memory_used",
-    "dcgm_fi_dev_fb_free": "gpu_memory_free",
-    "dcgm_fi_dev_xid_errors": "gpu_xid",
-}
-"""Field names of NVIDIA's dcgm-exporter."""
-_MIB_FIELDS = frozenset({"gpu_memory_used", "gpu_memory_free"})
 _THROTTLE_FIELDS = frozenset({"dcgm_fi_dev_clock_throttle_reasons", "dcgm_fi_dev_clocks_event_reasons"})
 
 
@@ -47,9 +39,11 @@ class PrometheusIngestor:
         out = EventBuilder(source.path, rank=source.rank, host=source.host)
         totals: dict[tuple[str, str], dict[str, float]] = {}
         for place, line in enumerate(lines, start=1):
-            match = None if line.startswith("#") or len(line) > 4096 else _SAMPLE.fullmatch(line)
+            # OpenMetrics puts an exemplar behind the sample.
+            plain = line.split(" # {", maxsplit=1)[0]
+            match = None if line.startswith("#") or len(line) > 4096 else _SAMPLE.fullmatch(plain)
             if match is not None and (value := number(match[3])) is not None:
-                stamp = None if match[4] is None else int(match[4]) * (1000 if len(match[4]) > 11 else 10**6)
+                stamp = None if match[4] is None else _micros(match[4])
                 _add_sample(out, match[1].lower(), match[2] or "", value, line=place, time=stamp, totals=totals)
         for (name, label_text), parts in totals.items():
             if parts.get("count", 0) > 0 and "sum" in parts:
@@ -59,6 +53,13 @@ class PrometheusIngestor:
         if not len(out):
             raise UnreadableSource(f"{source.path} holds no Prometheus sample.")
         return Ingested(out.build(), lines=len(lines), bytes=len(data), warnings=notes)
+
+
+def _micros(text: str) -> int:
+    """Return a time stamp in microseconds: Prometheus writes milliseconds, OpenMetrics seconds with a fraction."""
+    if "." in text:
+        return int(float(text) * 1e6)
+    return int(text) * (1000 if len(text) > 11 else 10**6)
 
 
 def _add_sample(
@@ -77,12 +78,25 @@ def _add_sample(
     if name in _THROTTLE_FIELDS:
         for bit, reason in THROTTLE_BITS.items():
             if 0 <= value < 2**53 and int(value) & bit:
-                attrs = {"gpu": labels.get("gpu"), "reason": reason}
-                out.add(kind="system", name="system.throttle", line=line, time=time, value=1.0, attrs=attrs)
+                owner = owner_of(labels, device=True)
+                attrs = {"gpu": owner.get("gpu"), "reason": reason}
+                host = owner.get("host")
+                out.add(kind="system", name="system.throttle", line=line, time=time, value=1.0, host=host, attrs=attrs)
         return
-    common = _DCGM.get(name) or canonical_metric(name)
-    scaled = value / 1024 if common in _MIB_FIELDS else value
-    out.add(kind="metric", name=common, line=line, time=time, value=scaled, attrs={**labels, "series": name})
+    common, unit, factor = known_name(name)
+    owner = owner_of(labels, device=dcgm_name(name) is not None)
+    attrs = {**labels, "series": name, **({"gpu": owner["gpu"]} if "gpu" in owner else {})}
+    out.add(
+        kind="metric",
+        name=common,
+        line=line,
+        time=time,
+        value=value * factor,
+        unit=unit or None,
+        rank=owner.get("rank"),
+        host=owner.get("host"),
+        attrs=attrs,
+    )
     base, _, part = name.rpartition("_")
     if part in {"sum", "count"}:
         totals.setdefault((base, label_text), {})[part] = value

@@ -13,7 +13,9 @@ from rca.ingest.document import Document
 
 _DF_ROW = re2.compile(r"(\S+)\s+([\d.]+[KMGTP]?i?)\s+([\d.]+[KMGTP]?i?)\s+([\d.]+[KMGTP]?i?|-)\s+(\d+%|-)\s+(/.*|\S+)")
 _KILOBYTES = ("1K-blocks", "1024-blocks")
-_FREE_ROW = re2.compile(r"\s*(Mem|Swap):\s+(\S+)\s+(\S+)\s+(\S+)(?:\s+(\S+)\s+(\S+)\s+(\S+))?\s*")
+_FREE_ROW = re2.compile(r"\s*(Mem|Swap|Total|-/\+ buffers/cache):\s+(\S.*)")
+_FREE_UNITS = ((1 << 12, 1024**3), (1 << 20, 1024**2))
+"""A host whose memory is a smaller bare number than this was printed with `-g` or `-m`; without, it counts KiB."""
 _TOP_ROW = re2.compile(
     r"\s*(\d+)\s+(\S+)\s+(?:\d+|-\d+|rt)\s+-?\d+\s+(\S+)\s+(\S+)\s+(\S+)\s+([A-Z])\s+([\d.]+)\s+([\d.]+)\s+(\S+)\s+(\S.*)"
 )
@@ -57,30 +59,56 @@ class DiskFreeParser:
 
 
 class FreeParser:
-    """Adds `system.memory` with the host memory that `free` reports."""
+    """Adds `system.memory` with the host memory that `free` reports, in its old, new and wide layouts."""
 
     name = "free"
     triggers: tuple[str, ...] = (r"^\s+total\s+used\s+free\s+shared",)
 
     def parse(self, document: Document, line: int, out: EventBuilder) -> int:
-        """Read the two rows below the header at `line`; numbers without a unit are KiB, the default of free."""
-        found: dict[str, Any] = {}
+        """Read the rows below the header at `line`."""
+        names = table_line(document, line).split()
+        rows: dict[str, dict[str, str]] = {}
         end = line + 1
-        for place, text in table_lines(document, line + 1, most=4):
-            match = _FREE_ROW.fullmatch(text)
+        for place, text in table_lines(document, line + 1, most=5):
+            match = _FREE_ROW.fullmatch(text.rstrip())
             if match is None:
                 break
             end = place + 1
-            kind = "" if match[1] == "Mem" else "swap_"
-            found[f"{kind}total_bytes"] = _size(match[2], kilobytes=True)
-            found[f"{kind}used_bytes"] = _size(match[3], kilobytes=True)
-            if match[7] and kind == "":
-                found["available_bytes"] = _size(match[7], kilobytes=True)
-        if not found.get("total_bytes"):
+            # The row without caches has no total.
+            heads = names[1:] if match[1].startswith("-") else names
+            rows[match[1]] = dict(zip(heads, match[2].split(), strict=False))
+        memory, swap = rows.get("Mem", {}), rows.get("Swap", {})
+        unit = _free_unit(memory.get("total", ""))
+        total = _free_size(memory.get("total"), unit)
+        if not total:
             return line
-        share = (found.get("used_bytes") or 0) / found["total_bytes"]
-        add_system(out, document, line, name="system.memory", value=share, attrs=found)
+        free = rows.get("-/+ buffers/cache", {}).get("free")
+        available = _free_size(memory.get("available", free), unit)
+        used = _free_size(memory.get("used"), unit)
+        found = {
+            "total_bytes": total,
+            "used_bytes": used,
+            "available_bytes": available,
+            "shared_bytes": _free_size(memory.get("shared"), unit),
+            "swap_total_bytes": _free_size(swap.get("total"), unit),
+            "swap_used_bytes": _free_size(swap.get("used"), unit),
+        }
+        # Without a column of its own, `used` of the old layout counts the caches, which are given back on demand.
+        in_use = total - available if free is not None and available is not None else used or 0
+        add_system(out, document, line, name="system.memory", value=in_use / total, attrs=found)
         return claim(document, line, end)
+
+
+def _free_unit(total: str) -> int:
+    count = whole(total)
+    return 1024 if count is None else next((unit for top, unit in _FREE_UNITS if count < top), 1024)
+
+
+def _free_size(cell: str | None, unit: int) -> int | None:
+    if cell is None:
+        return None
+    count = whole(cell)
+    return size_in_bytes(cell.rstrip("i")) if count is None else count * unit
 
 
 class TopParser:

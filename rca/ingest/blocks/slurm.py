@@ -1,4 +1,4 @@
-"""What Slurm says about jobs: `sacct` tables, `scontrol show job`, `seff`."""
+"""What Slurm and PBS say about jobs and nodes: `sacct`, `scontrol show`, `seff`, `sinfo`, `qstat -f`."""
 
 from __future__ import annotations
 
@@ -8,34 +8,17 @@ import re2
 
 from rca.events import EventBuilder
 from rca.ingest.blocks.lines import add_system, claim, table_line, table_lines
-from rca.ingest.cells import size_in_bytes
+from rca.ingest.cells import number, size_in_bytes
 from rca.ingest.document import Document
 from rca.ingest.exit_codes import signal_of
 from rca.ingest.quantities import seconds
+from rca.ingest.slurm_jobs import job_attrs, severity_of
 
 _RULE = re2.compile(r"-+(?:\s+-+)+\s*")
 _PAIR = re2.compile(r"(\w[\w/:]*)=(\S*)")
+_QSTAT = re2.compile(r"    ([A-Za-z][\w.]*) = (\S.*)")
 _SEFF = re2.compile(r"([A-Z][\w /()-]*?):\s+(\S.*)")
 _SEFF_MEMORY = re2.compile(r"(\d+(?:\.\d+)?)% of ([\d.]+ [KMGT]?B)")
-_EXIT = re2.compile(r"(\d{1,9}):(\d{1,9})")
-_BAD = ("FAILED", "CANCELLED", "TIMEOUT", "NODE_FAIL", "PREEMPTED", "OUT_OF_ME", "BOOT_FAIL", "DEADLINE")
-_TIMES = {"elapsed": "elapsed_s", "timelimit": "time_limit_s", "runtime": "elapsed_s"}
-_SIZES = {"maxrss": "max_rss_bytes", "reqmem": "requested_memory_bytes", "averss": "average_rss_bytes"}
-_NAMES = {
-    "jobid": "job_id",
-    "jobname": "job_name",
-    "state": "state",
-    "jobstate": "state",
-    "reason": "reason",
-    "partition": "partition",
-    "nodelist": "nodes",
-    "allocnodes": "node_count",
-    "numnodes": "node_count",
-    "requeue": "requeue",
-    "restarts": "restarts",
-    "exitcode": "exit_code",
-    "derivedexitcode": "derived_exit_code",
-}
 
 
 class SacctParser:
@@ -143,23 +126,101 @@ def _cells(text: str, columns: list[tuple[int, int]], count: int) -> list[str]:
 
 
 def _add_job(out: EventBuilder, document: Document, line: int, row: dict[str, str]) -> None:
-    attrs: dict[str, Any] = {}
-    for key, value in row.items():
-        if not value or value in {"Unknown", "(null)", "None"}:
-            continue
-        if key in _TIMES:
-            attrs[_TIMES[key]] = seconds(value) if value not in {"UNLIMITED", "Partition_Limit"} else None
-        elif key in _SIZES:
-            attrs[_SIZES[key]] = size_in_bytes(value.rstrip("cn"))
-        elif key in _NAMES:
-            attrs[_NAMES[key]] = value
-    if (match := _EXIT.fullmatch(row.get("exitcode", ""))) is not None:
-        attrs["exit_code"] = int(match[1])
-        attrs["signal"] = signal_of(-int(match[2])) if match[2] != "0" else signal_of(int(match[1]))
-    _add(out, document, line, attrs)
+    _add(out, document, line, job_attrs(row))
 
 
 def _add(out: EventBuilder, document: Document, line: int, attrs: dict[str, Any]) -> None:
     state = str(attrs.get("state", ""))
-    severity = "error" if state.startswith(_BAD) else "info"
+    severity = severity_of(attrs)
     add_system(out, document, line, name="system.slurm_job", text=state, attrs=attrs, severity=severity)
+
+
+class NodeRecordParser:
+    """Adds one `system.slurm_node` for each node of `scontrol show node`."""
+
+    name = "scontrol node"
+    triggers: tuple[str, ...] = (r"^NodeName=\S+ (?:Arch|CoresPerSocket|State)=",)
+
+    def parse(self, document: Document, line: int, out: EventBuilder) -> int:
+        """Read the `Key=value` lines of one node; the reason runs to the end of its line."""
+        row: dict[str, str] = {}
+        reason = None
+        end = line
+        for place, text in table_lines(document, line, most=80):
+            pairs = _PAIR.findall(text)
+            if not pairs or (place > line and text.startswith("NodeName=")):
+                break
+            if text.strip().startswith("Reason="):
+                reason = text.strip().removeprefix("Reason=")[:300]
+            row |= {key.lower(): value for key, value in pairs if key.lower() not in row}
+            end = place + 1
+        if "state" not in row:
+            return line
+        attrs = {"nodes": row["nodename"], "state": row["state"], "reason": reason}
+        add_system(out, document, line, name="system.slurm_node", text=row["state"], attrs=attrs)
+        return claim(document, line, end)
+
+
+class NodeListParser:
+    """Adds one `system.slurm_node` a row of `sinfo` or `sinfo -R`."""
+
+    name = "sinfo"
+    triggers: tuple[str, ...] = (
+        r"^PARTITION\s+AVAIL\s+TIMELIMIT\s+NODES\s+STATE\s+NODELIST",
+        r"^REASON\s+USER\s+TIMESTAMP\s+NODELIST",
+    )
+
+    def parse(self, document: Document, line: int, out: EventBuilder) -> int:
+        """Read the rows below the header at `line`."""
+        reasons = table_line(document, line).startswith("REASON")
+        end = line + 1
+        for place, text in table_lines(document, line + 1):
+            words = text.split()
+            if len(words) < (4 if reasons else 6):
+                break
+            attrs = {"nodes": words[-1], "state": "reason given" if reasons else words[-2]}
+            if reasons:
+                attrs["reason"] = " ".join(words[:-3])
+            add_system(out, document, place, name="system.slurm_node", text=attrs["state"], attrs=attrs)
+            end = place + 1
+        return claim(document, line, end) if end > line + 1 else line
+
+
+class QstatParser:
+    """Adds one `system.batch_job` for each job of `qstat -f`."""
+
+    name = "qstat"
+    triggers: tuple[str, ...] = (r"^Job Id: \S+",)
+
+    def parse(self, document: Document, line: int, out: EventBuilder) -> int:
+        """Read the indented `key = value` lines below the name of the job."""
+        row: dict[str, str] = {}
+        end = line + 1
+        for place, text in table_lines(document, line + 1, most=200):
+            match = _QSTAT.fullmatch(text.rstrip())
+            if match is None and not text.startswith(("\t", "        ")):
+                break
+            if match is not None:
+                row[match[1].lower()] = match[2]
+            end = place + 1
+        if "job_state" not in row:
+            return line
+        code = number(row.get("exit_status", ""))
+        attrs: dict[str, Any] = {
+            "job_id": table_line(document, line).split(":", 1)[1].strip(),
+            "job_name": row.get("job_name"),
+            "state": row["job_state"],
+            "reason": row.get("comment"),
+            "nodes": row.get("exec_host"),
+            "elapsed_s": seconds(row.get("resources_used.walltime", "")),
+            "time_limit_s": seconds(row.get("resource_list.walltime", "")),
+            "max_rss_bytes": size_in_bytes(row.get("resources_used.mem", "")),
+            "requested_memory_bytes": size_in_bytes(row.get("resource_list.mem", "")),
+        }
+        if code is not None and abs(code) < 1000:
+            # PBS writes the end by a signal as 256 plus its number, older servers as 128 plus it.
+            attrs["exit_code"] = int(code)
+            attrs["signal"] = signal_of(int(code) - 128 if code > 256 else int(code))
+        severity = "info" if code in {None, 0.0} else "error"
+        add_system(out, document, line, name="system.batch_job", text=row["job_state"], attrs=attrs, severity=severity)
+        return claim(document, line, end)

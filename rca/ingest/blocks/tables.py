@@ -8,9 +8,12 @@ from rca.ingest.blocks.device_monitor import DmonParser, GpuQueryParser, PmonPar
 from rca.ingest.blocks.device_status import DcgmiDmonParser, GpuStatParser, RocmSmiParser
 from rca.ingest.blocks.environment import CollectEnvParser, EnvironmentParser
 from rca.ingest.blocks.evaluation_setup import CocoSummaryParser, TransformsParser
+from rca.ingest.blocks.host_activity import IostatParser, ProcessListParser, SarParser, VmstatParser
+from rca.ingest.blocks.host_counters import CgroupParser, CpuParser, MeminfoParser, PortCountersParser
 from rca.ingest.blocks.host_tables import DiskFreeParser, FreeParser, LimitsParser, ListingParser, TopParser
 from rca.ingest.blocks.interconnect import IbstatParser
 from rca.ingest.blocks.json_requests import JsonRequestParser
+from rca.ingest.blocks.kernel_oom import KernelOomParser
 from rca.ingest.blocks.kubernetes import PodDescriptionParser, PodEventsParser
 from rca.ingest.blocks.listed_settings import PackageLinesParser, VariablesParser
 from rca.ingest.blocks.memory_summary import MemorySummaryParser
@@ -23,7 +26,14 @@ from rca.ingest.blocks.request_lines import LlamaTimingsParser, RequestLineParse
 from rca.ingest.blocks.score_listings import ScoreListingParser
 from rca.ingest.blocks.score_tables import ScoreTableParser
 from rca.ingest.blocks.serving_benchmarks import ServingBenchmarkParser
-from rca.ingest.blocks.slurm import SacctParser, ScontrolParser, SeffParser
+from rca.ingest.blocks.slurm import (
+    NodeListParser,
+    NodeRecordParser,
+    QstatParser,
+    SacctParser,
+    ScontrolParser,
+    SeffParser,
+)
 from rca.ingest.blocks.token_dump import TokenDumpParser
 from rca.ingest.blocks.transcripts import TranscriptParser
 from rca.ingest.document import BlockParser
@@ -46,11 +56,23 @@ TABLES: tuple[BlockParser, ...] = (
     DiskFreeParser(),
     FreeParser(),
     TopParser(),
+    VmstatParser(),
+    IostatParser(),
+    SarParser(),
+    ProcessListParser(),
+    MeminfoParser(),
+    CgroupParser(),
+    CpuParser(),
+    PortCountersParser(),
+    KernelOomParser(),
     LimitsParser(),
     ListingParser(),
     SacctParser(),
     ScontrolParser(),
     SeffParser(),
+    NodeRecordParser(),
+    NodeListParser(),
+    QstatParser(),
     PodDescriptionParser(),
     PodEventsParser(),
     IbstatParser(),
