@@ -12,11 +12,13 @@ from rca.events import EventTable, MetricSeries
 from rca.facts.emit import emit, number, percent
 from rca.facts.interface import Fact, FactFunction
 from rca.facts.memo import once_per_table
+from rca.facts.trace_ranks import waits
 
 CATALOGUE: Mapping[str, str] = {
     "ranks.slowest": "rank that works longest a step, waiting left out where it is logged",
     "ranks.slowest_ratio": "work time of that rank over the median of the other ranks",
-    "ranks.slowest_by": "what that comparison rests on: work, step_time without waits, data_time, or step_time",
+    "ranks.slowest_by": "what that comparison rests on: work, step_time without waits, data_time, step_time, or the "
+    "profiled step without waits",
     "ranks.wait_outlier": "rank that waits for less than half as long as the others, who wait for it",
     "ranks.wait_share": "share of the step that the other ranks wait (median over ranks)",
     "ranks.wait_ratio": "shortest wait of a rank over the median wait of the others",
@@ -102,7 +104,7 @@ def _logged(events: EventTable) -> _Logged:
 def slowest(events: EventTable) -> Iterator[Fact]:
     """Compare the ranks by the time they work themselves."""
     logged = _logged(events)
-    compared = _own_time(logged)
+    compared = _own_time(logged) or _traced_time(events)
     if compared is None:
         return
     by, own = compared
@@ -137,13 +139,34 @@ def _own_time(logged: _Logged) -> tuple[str, PerRank] | None:
     return None
 
 
+def _traced_waits(events: EventTable) -> tuple[PerRank, PerRank]:
+    """Return the waits and the steps of profiled ranks (s); waits in matched collectives, else those that show."""
+    step = _medians(events.all_metrics("trace.step_us"), traced=True)
+    matched = waits(events)
+    if matched is not None and len(matched.rank) >= MIN_RANKS_FOR_OUTLIER:
+        mean = (matched.wait * 1e-6 / matched.steps).tolist()
+        ids = dict(zip(matched.rank, matched.event_id, strict=True))
+        return PerRank(dict(zip(matched.rank, mean, strict=True)), ids), step
+    return _medians(events.all_metrics("trace.exposed_collective_us"), traced=True), step
+
+
+def _traced_time(events: EventTable) -> tuple[str, PerRank] | None:
+    """Return how long the profiled ranks work a step themselves, where their collectives were matched."""
+    matched = waits(events)
+    if matched is None or len(matched.rank) < MIN_RANKS_FOR_OUTLIER:
+        return None
+    wait, step = _traced_waits(events)
+    minus = PerRank({rank: -value for rank, value in wait.values.items()}, wait.events)
+    own = _summed([step, minus])
+    return ("the profiled step without waits", own) if len(own.values) > 1 else None
+
+
 def waited_for(events: EventTable) -> Iterator[Fact]:
     """Find the rank that waits much less than the others."""
     logged = _logged(events)
     wait, step = logged.wait, logged.step
     if len(wait.values) < MIN_RANKS_FOR_OUTLIER:
-        wait = _medians(events.all_metrics("trace.exposed_collective_us"), traced=True)
-        step = _medians(events.all_metrics("trace.step_us"), traced=True)
+        wait, step = _traced_waits(events)
     if len(wait.values) < MIN_RANKS_FOR_OUTLIER:
         return
     rank = min(wait.values, key=lambda item: wait.values[item])

@@ -36,9 +36,21 @@ CATALOGUE: Mapping[str, str] = {
     "trace.tensor_core_share": "share of the kernel time on tensor cores or other matrix units",
     "trace.matmul_share": "share of the kernel time in matrix products and convolutions",
     "trace.tensor_core_of_matmul": "share of the time of matrix products and convolutions that runs on matrix units",
+    "trace.host_wait_share": "share of the step in which the device idles because its next work was not launched yet",
+    "trace.launch_delay_us": "time from a launch to the begin of its work on the device (median, us)",
+    "trace.compilations_per_step": "frames that torch.compile compiled, a step",
+    "trace.compile_share": "share of the host's step in which torch.compile works",
+    "trace.slow_steps": "profiled steps that last more than 1.5 times the median",
+    "trace.slow_step_ratio": "longest profiled step over the median one",
+    "trace.slow_step_part": "part of the breakdown that makes the longest step longer",
+    "trace.memory_peak_gib": "highest allocated device memory in the profiled steps (GiB)",
+    "trace.memory_peak_reserved_gib": "highest reserved device memory in the profiled steps (GiB)",
     "trace.memory_gib_per_step": "slope of the allocated device memory over the profiled steps (GiB a step)",
     "trace.top_kernel": "kernel with the longest total time",
     "trace.top_operator": "operator with the longest own time on the host",
+    "trace.top_device_operator": "operator whose own kernels take longest on the device",
+    "trace.top_device_operator_share": "share of that operator in the device time of all listed operators",
+    "trace.top_input_shapes": "input shapes with which that operator takes longest",
     "trace.recommendations": "what torch-tb-profiler recommends, topics first",
     "trace.ranks": "ranks of which a trace was read",
     "trace.single_step": "one step was profiled, which may be the first one with its start-up work",
@@ -59,6 +71,8 @@ ADVICE = "torch_tb_profiler.advice"
 MOST_BREAKDOWNS = 16
 TOP = 12
 MIN_SLOPE = 4
+SLOW_STEP = 1.5
+"""Times the median step; profiled steps of a training loop differ by a tenth, a step that saves or compiles by more."""
 FEWEST_KERNELS = 50
 """Kernels a step below which a trace shows a single operation, not a model."""
 
@@ -124,6 +138,23 @@ def feeding(events: EventTable) -> Iterator[Fact]:
     if graphs is not None:
         says = "Kernels are launched through graphs." if graphs else "Kernels are launched one by one."
         yield from emit("trace.graph_launches", graphs > 0, says, events=sums.ids)
+    marked_sums = Sums(tuple(marked))
+    for name, figure, words in (
+        ("trace.host_wait_share", "host_wait_us", "of the step the device waits for the host to launch its next work"),
+        ("trace.compile_share", "compile_us", "of the step the host is busy compiling"),
+    ):
+        share = marked_sums.ratio(figure, "step_us")
+        says = "" if share is None else f"{percent(share)} {words}."
+        yield from emit(name, share, says, events=marked_sums.ids)
+    compiled = marked_sums.each_step("compilations")
+    if compiled is not None:
+        says = f"{number(compiled)} frames are compiled a step."
+        yield from emit("trace.compilations_per_step", compiled, says, events=marked_sums.ids)
+    delays = [item.figures["launch_delay_us"] for item in sums.having("launch_delay_us")]
+    if delays and np.isfinite(every := np.concatenate(delays)).any():
+        delay = float(np.nanmedian(every))
+        says = f"A kernel begins {number(delay)} us after its launch (median)."
+        yield from emit("trace.launch_delay_us", delay, says, unit="us", events=sums.ids)
     mean = sums.ratio("kernel_sum_us", "kernels")
     if mean is not None:
         says = f"A kernel lasts {number(mean)} us in the mean."
@@ -149,8 +180,50 @@ def feeding(events: EventTable) -> Iterator[Fact]:
         yield from emit(name, value, says, events=sums.ids)
 
 
+def uneven(events: EventTable) -> Iterator[Fact]:
+    """Are single profiled steps much longer than the rest, and in which part?"""
+    worst: tuple[float, Trace, int] | None = None
+    slow = 0
+    for item in traces(events):
+        steps = item.figures["step_us"]
+        if not item.marked or len(steps) < MIN_SLOPE:
+            continue
+        ratio = steps / np.median(steps)
+        slow += int(np.count_nonzero(ratio > SLOW_STEP))
+        place = int(np.argmax(ratio))
+        if worst is None or ratio[place] > worst[0]:
+            worst = float(ratio[place]), item, place
+    if worst is None:
+        return
+    longest_by, item, place = worst
+    ids = [int(item.event_id[place])]
+    says = f"{slow} profiled steps last more than {SLOW_STEP} times the median."
+    yield from emit("trace.slow_steps", slow, says, events=ids)
+    says = f"The longest profiled step lasts {number(longest_by)} times the median one."
+    yield from emit("trace.slow_step_ratio", longest_by, says, events=ids)
+    if slow:
+        parts = {part: item.figures[f"{part}_us"] for part in PARTS if f"{part}_us" in item.figures}
+        excess = {part: float(values[place] - np.median(values)) for part, values in parts.items()}
+        part = max(excess, key=lambda name: excess[name])
+        says = f"The longest profiled step has {number(excess[part] / 1e6)} s more than usual in the part '{part}'."
+        yield from emit("trace.slow_step_part", part, says, events=ids)
+
+
 def growth(events: EventTable) -> Iterator[Fact]:
-    """Does the allocated memory grow from step to step?"""
+    """How much device memory is held at most, and does it grow from step to step?"""
+    for name, figure, word in (
+        ("trace.memory_peak_gib", "memory_peak_allocated", "allocated"),
+        ("trace.memory_peak_reserved_gib", "memory_peak_reserved", "reserved"),
+    ):
+        peaks = [
+            (float(np.nanmax(values)), int(item.event_id[0]))
+            for item in traces(events)
+            if np.isfinite(values := item.figures.get(figure, np.empty(0))).any()
+        ]
+        if peaks:
+            peak, event_id = max(peaks)
+            says = f"At most {number(peak)} GiB of device memory are {word}."
+            yield from emit(name, peak, says, unit="GiB", events=[event_id])
     slopes = [
         (float(np.polyfit(np.arange(len(values)), values, 1)[0]), int(item.event_id[-1]))
         for item in traces(events)
@@ -178,12 +251,33 @@ def longest(events: EventTable) -> Iterator[Fact]:
             top = max(spent, key=lambda item: spent[item])
             says = f"The {category} {top[:120]} takes {number(spent[top] / 1e3)} ms in total."
             yield from emit(name, top, says, events=[ids[top]])
+    yield from _device_operator([span for span in spans if span.category == "operator"])
     advice = events.named(ADVICE)
     if advice:
         unique = {str(event.attr("topic", "other")): event for event in reversed(advice)}
         text = "; ".join(f"{topic}: {event.text}" for topic, event in sorted(unique.items()))
         says = f"torch-tb-profiler recommends: {', '.join(sorted(unique))}."
         yield from emit("trace.recommendations", text, says, events=[event.event_id for event in unique.values()])
+
+
+def _device_operator(spans: Sequence[Total]) -> Iterator[Fact]:
+    """Name the operator whose own kernels take longest, and its input shapes."""
+    spent: dict[str, float] = {}
+    for span in spans:
+        spent[span.name] = spent.get(span.name, 0.0) + span.device
+    top = max(spent, key=lambda name: spent[name], default=None)
+    if top is None or not spent[top]:
+        return
+    rows = [span for span in spans if span.name == top]
+    ids = [rows[0].event_id]
+    says = f"The kernels of {top[:120]} take {number(spent[top] / 1e3)} ms on the device."
+    yield from emit("trace.top_device_operator", top, says, events=ids)
+    share = spent[top] / sum(spent.values())
+    says = f"{percent(share)} of the device time that operators launched belongs to {top[:120]}."
+    yield from emit("trace.top_device_operator_share", share, says, events=ids)
+    shapes = next((span.shapes for span in rows if span.shapes), "")
+    if shapes:
+        yield from emit("trace.top_input_shapes", shapes, f"Its heaviest inputs are {shapes[:200]}.", events=ids)
 
 
 def breakdowns(events: EventTable) -> tuple[Breakdown, ...]:
@@ -213,4 +307,4 @@ def _breakdown(item: Trace, spans: Sequence[Total]) -> Breakdown:
     )
 
 
-FACTS: tuple[FactFunction, ...] = (shares, feeding, growth, longest)
+FACTS: tuple[FactFunction, ...] = (shares, feeding, uneven, growth, longest)

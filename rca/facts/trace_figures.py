@@ -89,6 +89,10 @@ class Total(NamedTuple):
     """Microseconds."""
     calls: int
     event_id: int
+    device: float = 0.0
+    """Microseconds of the kernels that an operator itself launched."""
+    shapes: str = ""
+    """Input shapes with which an operator takes longest, as JSON text."""
 
 
 @once_per_table
@@ -103,5 +107,7 @@ def totals(events: EventTable) -> tuple[Total, ...]:
     for source, name, attrs, rank, duration, event_id in zip(*columns, *numbers, strict=True):
         told = json.loads(attrs) if attrs else {}
         if "calls" in told and told.get("category") and not name.startswith("collective."):
-            found.append(Total(source, rank, name, told["category"], duration, int(told["calls"]), event_id))
+            device, shapes = told.get("device_us") or 0.0, told.get("shapes") or [{}]
+            total = Total(source, rank, name, told["category"], duration, int(told["calls"]), event_id)
+            found.append(total._replace(device=float(device), shapes=str(shapes[0].get("inputs", ""))))
     return tuple(found)

@@ -16,10 +16,13 @@ from rca.ingest.interface import IngestContext, Ingested, Limits, Source
 from rca.ingest.trace_advice import ADVICE, QUICK, read_advice
 from rca.ingest.trace_breakdown import Column, breakdown
 from rca.ingest.trace_columns import Columns
+from rca.ingest.trace_exchanges import exchanges
 from rca.ingest.trace_json import TraceText
 from rca.ingest.trace_steps import Windows, find_steps
-from rca.ingest.trace_totals import totals
+from rca.ingest.trace_totals import Total, totals
 
+EXCHANGE = "collective.call"
+"""Name of the spans of single collectives: `value` is the start on the trace's clock (us), `text` the kernel."""
 METRIC = "trace."
 """Metrics are named `trace.<figure>`, one row a step: `trace.step_us`, `trace.kernel_us`, `trace.launches`, ..."""
 WINDOW = "trace.window"
@@ -76,6 +79,8 @@ class ProfilerTraceIngestor:
         _add_steps(out, windows, figures, offset)
         _add_totals(out, columns, windows)
         _add_collectives(out, columns, windows)
+        if rank is not None:
+            _add_exchanges(out, columns, windows, offset)
         _add_devices(out, text.header, columns)
         _add_settings(out, text.header)
         warnings = [*content.warnings, *text.problems, *_remarks(columns, windows, figures)]
@@ -147,7 +152,36 @@ def _add_totals(out: EventBuilder, columns: Columns, windows: Windows) -> None:
             kind="span",
             name=total.name,
             duration_us=total.duration,
-            attrs={"category": total.category, "calls": total.calls, "mean_us": round(total.duration / total.calls, 3)},
+            attrs=_about(total),
+        )
+
+
+def _about(total: Total) -> dict[str, Any]:
+    about: dict[str, Any] = {
+        "category": total.category,
+        "calls": total.calls,
+        "mean_us": round(total.duration / total.calls, 3),
+    }
+    if total.device is not None:
+        about["device_us"] = round(total.device, 3)
+    if total.shapes:
+        about["shapes"] = [{"inputs": text, "calls": calls, "us": spent} for text, calls, spent in total.shapes]
+    return about
+
+
+def _add_exchanges(out: EventBuilder, columns: Columns, windows: Windows, offset: float | None) -> None:
+    """Add one span for each collective call, which facts match with those of other ranks."""
+    for exchange in exchanges(columns, windows):
+        out.add(
+            kind="span",
+            name=EXCHANGE,
+            time=None if offset is None else int(exchange.start + offset),
+            step=exchange.step,
+            value=exchange.start,
+            unit="us",
+            duration_us=exchange.duration,
+            text=exchange.name,
+            attrs={"ranks": list(exchange.ranks)} if exchange.ranks else None,
         )
 
 
@@ -207,8 +241,11 @@ def _remarks(columns: Columns, windows: Windows, figures: Mapping[str, Column]) 
         found.append(f"The last {windows.dropped} steps lack kernels and were left out of the breakdown.")
     if "graph_launches" in figures and figures["graph_launches"].values.any():
         found.append("Kernels were launched through graphs, so launches and gaps cannot be told one by one.")
-    if columns.unpaired:
-        found.append(f"{columns.unpaired:,} events of the begin/end form were not read.")
+    if columns.unpaired or columns.unclosed:
+        found.append(
+            f"{columns.unclosed:,} spans of the begin/end form have no end, and {columns.unpaired:,} no beginning; "
+            "they were left out."
+        )
     if len(windows) > _MAX_STEPS:
         found.append(f"Only the first {_MAX_STEPS:,} of {len(windows):,} steps were kept.")
     return found

@@ -1,8 +1,9 @@
 """The advice of torch-tb-profiler on a trace, and its own figures to compare ours with.
 
 The package (0.4.3, its last version) does not know the categories and names of torch 2 and later and then says "0 %"
-without an error; `modernised` renames them to what it knows. Its figures are a second opinion: shares in the report
-are our own.
+without an error; `modernised` renames them to what it knows. It also tells kernels of collectives by the id of the
+operator that is around them, which traces give or give not; here they get the id of one operator by their name. Its
+figures are a second opinion: shares in the report are our own.
 
 Measured on 2 cores: loading it costs 0.1 s (0.5 s where nothing else has loaded pandas), then it reads about 8 MB of
 JSON a second. So the trace reader asks it in passing only about traces up to `QUICK` bytes, and of many ranks only
@@ -21,6 +22,7 @@ from typing import Any, NamedTuple
 import msgspec
 
 from rca.errors import UnreadableSource
+from rca.ingest.trace_names import KERNELS, Role, kind_of
 
 ADVICE = "torch_tb_profiler.advice"
 """Name of the log events that hold one recommendation each."""
@@ -30,6 +32,8 @@ LARGEST = 50 << 20
 
 _RUNTIME = ("cuda_runtime", "cuda_driver", "hip_runtime", "hip_driver", "xpu_runtime", "xpu_driver")
 _ANNOTATIONS = ("enumerate(Data", "Optimizer.", "DistributedDataParallel.", "DataParallel.")
+_OPERATORS = ("cpu_op", "operator")
+_COLLECTIVE, _COLLECTIVE_ID = "collective", 1 << 52
 _TAG = re.compile(r"<[^<>]{0,500}>")
 _LOGGER = "pytorch_profiler"
 _FAILURES = (
@@ -89,9 +93,9 @@ def _profile(document: Any) -> Any:
     from torch_tb_profiler.profiler.data import RunProfileData
 
     logging.getLogger(_LOGGER).disabled = True
-    if "record_param_comms" not in trace.NcclOpNameSet:
-        # The list of collective operators is the module's own; kernels of torch 2 carry the id of this operator.
-        trace.NcclOpNameSet[:] = ["record_param_comms"]
+    if _COLLECTIVE not in trace.NcclOpNameSet:
+        # Operators of these names count as communication, but on the host they only enqueue a kernel.
+        trace.NcclOpNameSet[:] = [_COLLECTIVE]
     return RunProfileData.from_json("worker", "0", modernised(document))
 
 
@@ -99,8 +103,11 @@ def modernised(document: Any) -> dict[str, Any]:
     """Return the trace with the categories torch-tb-profiler knows; events it would choke on are left out."""
     listed = document if isinstance(document, list) else document["traceEvents"]
     events = [renamed for event in listed if isinstance(event, dict) and (renamed := _renamed(event)) is not None]
-    if not any(event["ph"] == "X" and event["cat"].lower() in {"cpu_op", "operator"} for event in events):
+    operator = next((event for event in events if event.get("ph") == "X" and event["cat"].lower() in _OPERATORS), None)
+    if operator is None:
         raise ValueError("no operator: its step would be empty")
+    if any(event.get("args", {}).get("External id") == _COLLECTIVE_ID for event in events):
+        events.append({**operator, "name": _COLLECTIVE, "dur": 0, "args": {"External id": _COLLECTIVE_ID}})
     head = {} if isinstance(document, list) else {key: item for key, item in document.items() if key != "traceEvents"}
     return {**head, "traceEvents": events}
 
@@ -111,6 +118,10 @@ def _renamed(event: dict[str, Any]) -> dict[str, Any] | None:
         return None
     if category == "gpu_user_annotation":
         return None
+    if category in KERNELS and kind_of(category, str(name)).role is Role.COMMUNICATION:
+        given = event.get("args")
+        kept = {key: item for key, item in given.items() if key != "external id"} if isinstance(given, dict) else {}
+        return {**event, "args": {**kept, "External id": _COLLECTIVE_ID}}
     if category in _RUNTIME:
         return {**event, "cat": "Runtime"}
     if category == "fwdbwd":

@@ -14,6 +14,7 @@ from rca.ingest.intervals import Intervals, covered, joined, union
 from rca.ingest.trace_columns import Columns
 from rca.ingest.trace_names import DEVICE, PARTS, Role
 from rca.ingest.trace_steps import Windows
+from rca.ingest.trace_waits import waits
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -58,7 +59,7 @@ def _parts(columns: Columns, windows: Windows, *, device: bool) -> dict[str, Col
     taken = Intervals(np.empty(0), np.empty(0))
     before = np.zeros(len(windows))
     for role in PARTS:
-        if not device and (role in DEVICE or role is Role.RUNTIME):
+        if not device and (role in DEVICE or (role is Role.RUNTIME and not (columns.role == role).any())):
             continue
         if role is Role.DATALOADER and not (columns.role == role).any():
             continue  # A loop that feeds itself leaves no such annotation: that is no data, not a share of zero.
@@ -89,6 +90,11 @@ def _calls(columns: Columns, windows: Windows) -> dict[str, Column]:
         return Column("", _count(columns, windows, columns.has(flag), host=True))
 
     found = {"items": count("item")} if (columns.role == Role.CPU).any() else {}
+    compiling = columns.has("compiling")
+    if compiling.any():
+        spans = union(columns.start[compiling], columns.end[compiling])
+        found["compile_us"] = Column("us", covered(spans, windows.host_start, windows.host_end))
+        found["compilations"] = count("compilation")
     if (columns.role == Role.RUNTIME).any():
         sync = columns.has("sync")
         waits = union(columns.start[sync], columns.end[sync])
@@ -106,7 +112,7 @@ def _device(columns: Columns, windows: Windows) -> dict[str, Column]:
     busy = union(columns.start[columns.on_device], columns.end[columns.on_device])
     hidden = covered(compute, windows.start, windows.end)
     both = covered(joined(compute, exchange), windows.start, windows.end)
-    return {
+    found = {
         "busy_us": Column("us", covered(busy, windows.start, windows.end)),
         "collective_us": Column("us", covered(exchange, windows.start, windows.end)),
         "exposed_collective_us": Column("us", np.maximum(both - hidden, 0)),
@@ -118,18 +124,35 @@ def _device(columns: Columns, windows: Windows) -> dict[str, Column]:
         "copies_to_host_us": Column("us", _sum(columns, windows, columns.has("to_host"))),
         "copies_to_device_us": Column("us", _sum(columns, windows, columns.has("to_device"))),
     }
+    return found | {name: Column("us", values) for name, values in waits(columns, windows).items()}
 
 
 def _memory(columns: Columns, windows: Windows) -> dict[str, Column]:
-    """Read the allocator's total at the end of each step: of the device, else of the host."""
+    """Read the allocator's total at the end of each step and its highest in it: of the device, else of the host.
+
+    Of several devices the one that held most counts.
+    """
     memory = columns.memory
     found: dict[str, Column] = {}
     for prefix, where in (("memory", memory.device_type > 0), ("host_memory", memory.device_type == 0)):
+        if not (where & (memory.allocated >= 0)).any():
+            continue
+        fullest = memory.device_id[where][np.argmax(memory.allocated[where])]
+        where_fullest = where & (memory.device_id == fullest)
         for name, values in (("allocated", memory.allocated), ("reserved", memory.reserved)):
-            known = where & (values >= 0)
+            known = where_fullest & (values >= 0)
             if not known.any() or (prefix == "host_memory" and name == "reserved"):
                 continue
-            place = np.searchsorted(memory.time[known], windows.end, side="right") - 1
-            at_end = np.where(place >= 0, values[known][np.maximum(place, 0)], np.nan)
+            time, held = memory.time[known], values[known]
+            place = np.searchsorted(time, windows.end, side="right") - 1
+            at_end = np.where(place >= 0, held[np.maximum(place, 0)], np.nan)
             found[f"{prefix}_{name}"] = Column("GiB", at_end / GIB)
+            found[f"{prefix}_peak_{name}"] = Column("GiB", _highest(time, held, windows) / GIB)
     return found
+
+
+def _highest(time: Floats, held: Floats, windows: Windows) -> Floats:
+    """Return the highest value in each window, what it began with counted; NaN before the first value."""
+    first = np.maximum(np.searchsorted(time, windows.start, side="right") - 1, 0)
+    last = np.searchsorted(time, windows.end, side="right")
+    return np.array([held[low:high].max() if high > low else np.nan for low, high in zip(first, last, strict=True)])

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from functools import cached_property
+from operator import attrgetter
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -20,11 +21,26 @@ if TYPE_CHECKING:
 
 MAX_NAME = 300
 """Characters kept of a name; kernels of template libraries have names of thousands."""
-
+MAX_NAMES = 100_000
+"""Different names, threads and shapes that are told apart; further ones count as one."""
+MAX_SHAPES = 400
+"""Characters kept of the input shapes of one call."""
 
 _LATEST = 1e17
 _LONGEST = 1e14
 """Microseconds; beyond them a time is a damaged number."""
+_MAX_OPEN = 10_000
+"""Spans of the begin/end form that are open at once."""
+
+_NAME = attrgetter("cat", "name")
+_THREAD = attrgetter("pid", "tid")
+_SHAPES = attrgetter("args.shapes")
+_FIELDS = {"start": attrgetter("ts"), "duration": attrgetter("dur"), "correlation": attrgetter("args.correlation")}
+_TYPES = {"key": np.int32, "start": np.float64, "duration": np.float64, "correlation": np.int64, "thread": np.int32,
+          "shapes": np.int32}  # fmt: skip
+_PASSED = frozenset({"X", "M", "s", "t", "f", "C", "N", "O", "D", "P"})
+"""Phases of events that are spans already, or that say nothing of time: arrows, counters, objects, descriptions."""
+_BEGIN, _END = frozenset("Bb"), frozenset("Ee")
 
 
 class Memory(NamedTuple):
@@ -33,90 +49,111 @@ class Memory(NamedTuple):
     time: Floats
     device_type: Whole
     """c10::DeviceType: 0 is the host."""
+    device_id: Whole
     allocated: Floats
     """Bytes; -1 where not reported."""
     reserved: Floats
+
+
+class _Codes(dict[Any, int]):
+    """Numbers keys in the order in which they come."""
+
+    def __missing__(self, key: Any) -> int:
+        if len(self) >= MAX_NAMES:
+            category = key[0] if isinstance(key, tuple) and key[0] in KERNELS else ""
+            key = (category, "")
+            if key in self:
+                return self[key]
+        code = self[key] = len(self)
+        return code
 
 
 class Columns:
     """Columns of a trace; `add` batches first, then read."""
 
     def __init__(self) -> None:
-        self._keys: dict[tuple[str, str], int] = {}
-        self._threads: dict[tuple[int | str, int | str], int] = {}
-        self._parts: dict[str, list[npt.NDArray[Any]]] = {
-            "key": [],
-            "start": [],
-            "duration": [],
-            "correlation": [],
-            "thread": [],
-        }
-        self._memory: list[tuple[float, int, float, float]] = []
+        self._keys, self._threads, self._shapes = _Codes(), _Codes(), _Codes({b"": 0})
+        self._parts: dict[str, list[npt.NDArray[Any]]] = {name: [] for name in _TYPES}
+        self._memory: list[tuple[float, int, int, float, float]] = []
+        self._open: dict[tuple[Any, ...], list[TraceEvent]] = {}
+        self._opened = 0
         self.collectives: list[tuple[str, float, float, TraceArgs]] = []
         """(name of the kernel, start, duration, arguments) of the collectives that say what they moved."""
         self.devices: set[int | str] = set()
         """Devices on which kernels ran."""
         self.unpaired = 0
-        """Events of the begin/end form, which are not read."""
+        """Ends without a beginning; `unclosed` counts beginnings without an end."""
+
+    @property
+    def unclosed(self) -> int:
+        """Spans of the begin/end form that do not end in the trace."""
+        return self._opened
 
     def add(self, events: Sequence[TraceEvent]) -> None:
         """Take the events of one batch."""
         spans = [event for event in events if event.ph == "X" and event.cat not in SKIPPED]
-        keys, threads, parts = self._keys, self._threads, self._parts
-        count = len(spans)
-        pairs = ((event.cat, event.name[:MAX_NAME]) for event in spans)
-        parts["key"].append(np.fromiter((keys.setdefault(pair, len(keys)) for pair in pairs), np.int64, count))
-        parts["start"].append(np.fromiter((event.ts for event in spans), np.float64, count))
-        parts["duration"].append(np.fromiter((event.dur for event in spans), np.float64, count))
-        parts["correlation"].append(
-            np.fromiter((-1 if event.args is None else event.args.correlation for event in spans), np.int64, count)
-        )
-        owners = ((event.pid, event.tid) for event in spans)
-        parts["thread"].append(
-            np.fromiter((threads.setdefault(owner, len(threads)) for owner in owners), np.int64, count)
-        )
-        self.devices.update({event.pid for event in spans if event.cat in KERNELS})
-        for event in events:
-            if event.ph == "X":
-                continue
-            if event.args is not None and event.name == "[memory]":
-                args = event.args
-                self._memory.append((event.ts, args.device_type, args.total_allocated, args.total_reserved))
-            elif event.ph in {"B", "E"}:
-                self.unpaired += 1
+        spans += [span for event in events if event.ph not in _PASSED for span in self._paired(event)]
+        count, parts = len(spans), {}
+        for name, field in _FIELDS.items():
+            parts[name] = np.fromiter(map(field, spans), _TYPES[name], count)
+        parts["key"] = np.fromiter(map(self._keys.__getitem__, map(_NAME, spans)), np.int32, count)
+        parts["thread"] = np.fromiter(map(self._threads.__getitem__, map(_THREAD, spans)), np.int32, count)
+        shapes = map(bytes, map(_SHAPES, spans))
+        parts["shapes"] = np.fromiter(map(self._shapes.__getitem__, shapes), np.int32, count)
+        start, duration = parts["start"], parts["duration"]
+        good = (start >= 0) & (start < _LATEST) & (duration >= 0) & (duration < _LONGEST)
+        for name, part in parts.items():
+            self._parts[name].append(part if good.all() else part[good])
+        kernels = [event for event in spans if event.cat in KERNELS]
+        self.devices.update({event.pid for event in kernels})
         self.collectives += [
             (event.name[:MAX_NAME], event.ts, event.dur, event.args)
-            for event in spans
-            if event.args is not None and event.args.collective is not None and event.cat in KERNELS
+            for event in kernels
+            if event.args.collective is not None
         ]
+
+    def _paired(self, event: TraceEvent) -> Iterator[TraceEvent]:
+        """Take an event that is no span by itself; yield the span that it ends."""
+        if event.name == "[memory]":
+            args = event.args
+            row = (event.ts, args.device_type, args.device_id, args.total_allocated, args.total_reserved)
+            self._memory.append(row)
+        elif event.ph in _BEGIN and self._opened < _MAX_OPEN and event.cat not in SKIPPED:
+            self._open.setdefault(_owner(event), []).append(event)
+            self._opened += 1
+        elif event.ph in _END:
+            waiting = self._open.get(_owner(event))
+            if waiting:
+                begin = waiting.pop()
+                self._opened -= 1
+                if not waiting:
+                    del self._open[_owner(event)]
+                args = begin.args if begin.args.correlation >= 0 else event.args
+                yield TraceEvent("X", begin.cat, begin.name, begin.pid, begin.tid, begin.ts, event.ts - begin.ts, args)
+            else:
+                self.unpaired += event.cat not in SKIPPED
 
     def __len__(self) -> int:
         return len(self.key)
 
     def _joined(self, name: str) -> npt.NDArray[Any]:
-        parts = self._parts[name]
-        return np.concatenate(parts) if parts else np.empty(0)
+        parts = self._parts.pop(name)
+        return np.concatenate(parts) if parts else np.empty(0, _TYPES[name])
 
     @cached_property
-    def _good(self) -> Mask:
-        start, duration = self._joined("start"), self._joined("duration")
-        good: Mask = (start >= 0) & (start < _LATEST) & (duration >= 0) & (duration < _LONGEST)
-        return good
-
-    @cached_property
-    def key(self) -> Whole:
+    def key(self) -> npt.NDArray[np.int32]:
         """Code of category and name of every span."""
-        return self._joined("key").astype(np.int64)[self._good]
+        return self._joined("key")
 
     @cached_property
     def start(self) -> Floats:
         """Microseconds."""
-        return self._joined("start")[self._good].astype(float)
+        return self._joined("start")
 
     @cached_property
     def duration(self) -> Floats:
         """Microseconds."""
-        return self._joined("duration")[self._good].astype(float)
+        return self._joined("duration")
 
     @cached_property
     def end(self) -> Floats:
@@ -126,17 +163,32 @@ class Columns:
     @cached_property
     def correlation(self) -> Whole:
         """Id that a launch shares with what it launched; -1 where there is none."""
-        return self._joined("correlation").astype(np.int64)[self._good]
+        return self._joined("correlation")
 
     @cached_property
-    def thread(self) -> Whole:
+    def thread(self) -> npt.NDArray[np.int32]:
         """Code of process and thread, or of device and stream."""
-        return self._joined("thread").astype(np.int64)[self._good]
+        return self._joined("thread")
+
+    @cached_property
+    def shapes(self) -> npt.NDArray[np.int32]:
+        """Code of the input shapes of every span; 0 where none are recorded."""
+        return self._joined("shapes")
+
+    def shapes_of(self, code: int) -> str:
+        """Return the input shapes of a code as the trace writes them."""
+        if self._shape_texts is None:
+            self._shape_texts = [
+                key[:MAX_SHAPES].decode("utf-8", "replace") if isinstance(key, bytes) else "" for key in self._shapes
+            ]
+        return self._shape_texts[code]
+
+    _shape_texts: list[str] | None = None
 
     @cached_property
     def names(self) -> list[tuple[str, str]]:
         """Category and name by code."""
-        return list(self._keys)
+        return [(category, name[:MAX_NAME]) for category, name in self._keys]
 
     @cached_property
     def kinds(self) -> list[Kind]:
@@ -144,9 +196,9 @@ class Columns:
         return [kind_of(category, name) for category, name in self.names]
 
     @cached_property
-    def role(self) -> npt.NDArray[np.int64]:
+    def role(self) -> npt.NDArray[np.int8]:
         """Role of every span."""
-        return np.array([int(kind.role) for kind in self.kinds], dtype=np.int64)[self.key]
+        return np.array([int(kind.role) for kind in self.kinds], dtype=np.int8)[self.key]
 
     def has(self, flag: str) -> Mask:
         """Say which spans have a property of `Kind` (`launch`, `sync`, ...)."""
@@ -166,6 +218,13 @@ class Columns:
     @cached_property
     def memory(self) -> Memory:
         """What the allocators reported, in time order."""
-        rows = np.array(self._memory, dtype=float).reshape(-1, 4)
+        rows = np.array(self._memory, dtype=float).reshape(-1, 5)
         rows = rows[np.argsort(rows[:, 0], kind="stable")]
-        return Memory(rows[:, 0], rows[:, 1].astype(np.int64), rows[:, 2], rows[:, 3])
+        return Memory(rows[:, 0], rows[:, 1].astype(np.int64), rows[:, 2].astype(np.int64), rows[:, 3], rows[:, 4])
+
+
+def _owner(event: TraceEvent) -> tuple[Any, ...]:
+    """Tell which beginnings an end may belong to: those of its thread, or those of its id."""
+    if event.ph in {"B", "E"}:
+        return event.pid, event.tid
+    return event.cat, event.id, event.name

@@ -1,8 +1,9 @@
 """Chrome trace JSON as batches of typed events, read piece by piece; broken and cut files give every whole event.
 
-A crashed job leaves a file without its end, and profilers write control characters and bare `nan` now and then, which
-makes readers of whole documents return nothing. Here the array of events is cut at event borders into pieces of 4 MiB;
-a piece that does not decode is repaired, and where that fails too, decoded event by event.
+A crashed job leaves a file without its end, and profilers write control characters, single backslashes, quotes inside
+names and bare `nan` now and then, which makes readers of whole documents return nothing. Here the array of events is
+cut at event borders into pieces of 1 MiB; a piece that does not decode is repaired, and where that fails too, decoded
+event by event. Of a mapped file only the piece at work stays in memory.
 """
 
 from __future__ import annotations
@@ -10,6 +11,7 @@ from __future__ import annotations
 import json
 import mmap
 import re
+from collections import deque
 from collections.abc import Iterator
 from typing import Annotated, Any, NamedTuple
 
@@ -17,7 +19,10 @@ import msgspec
 
 from rca.errors import UnreadableSource
 
-_PIECE = 4 << 20
+_PIECE = 1 << 20
+_NEAR = 16 << 10
+"""Bytes before the end of a piece in which its last border is sought first."""
+_FORGET = 16 << 20
 _MAX_PIECE = 64 << 20
 """An event larger than this is no event of a profiler."""
 _MAX_HEADER = 64 << 20
@@ -25,10 +30,15 @@ _MAX_TAIL = 16 << 20
 _MAX_JOIN = 8
 """Fragments joined in the search for the end of one event: `}, {` also stands inside the arguments of an event."""
 
+_MAX_QUOTED = 1 << 16
+"""Bytes of an event in which misplaced quotes are sought."""
+
 _EVENTS = re.compile(rb'"traceEvents"\s*:\s*\[')
 _BORDER = re.compile(rb"\}\s*,\s*\{")
 _TRAILING = re.compile(r"trailing characters \(byte (\d+)\)")
 _BARE = re.compile(rb"(?<=:)(\s*)(-?(?:nan|inf(?:inity)?|N/A))(?=\s*[,}\]])", re.I)
+_QUOTE = re.compile(rb'(?<!\\)"')
+_CLOSES = re.compile(rb"\s*(?:[:}\]]|,\s*[\[{\"\d-]|,\s*(?:true|false|null)\b|$)")
 _ESCAPE = re.compile(rb'(\\(?:["\\/bfnrt]|u(?![dD][89a-fA-F])[0-9a-fA-F]{4}))|\\')
 _CONTROL = bytes(range(32))
 _NO_CONTROL = bytes.maketrans(_CONTROL, b" " * 32)
@@ -37,6 +47,9 @@ Buffer = bytes | mmap.mmap
 
 
 _Int64 = Annotated[int, msgspec.Meta(ge=-(2**63), le=2**63 - 1)]
+
+
+NO_SHAPES = msgspec.Raw()
 
 
 class TraceArgs(msgspec.Struct, gc=False, frozen=True):
@@ -52,6 +65,13 @@ class TraceArgs(msgspec.Struct, gc=False, frozen=True):
     device_id: _Int64 = msgspec.field(name="Device Id", default=-1)
     total_allocated: float = msgspec.field(name="Total Allocated", default=-1.0)
     total_reserved: float = msgspec.field(name="Total Reserved", default=-1.0)
+    shapes: msgspec.Raw = msgspec.field(name="Input Dims", default=NO_SHAPES)
+    """JSON text."""
+    group: str | None = msgspec.field(name="Process Group Ranks", default=None)
+    """Ranks of a collective's group, as printed."""
+
+
+NO_ARGS = TraceArgs()
 
 
 class TraceEvent(msgspec.Struct, gc=False, frozen=True):
@@ -64,7 +84,9 @@ class TraceEvent(msgspec.Struct, gc=False, frozen=True):
     tid: int | str = -1
     ts: float = -1.0
     dur: float = -1.0
-    args: TraceArgs | None = None
+    args: TraceArgs = NO_ARGS
+    id: int | str = -1
+    """Joins the beginning and the end of an asynchronous span."""
 
 
 _TYPED = msgspec.json.Decoder(list[TraceEvent])
@@ -91,6 +113,7 @@ class TraceText:
         self.header: dict[str, Any] = {}
         self.problems: list[str] = []
         self.events = 0
+        self._forgotten = 0
         self._start = self._find_events()
 
     def _find_events(self) -> int:
@@ -111,41 +134,54 @@ class TraceText:
     def batches(self) -> Iterator[list[TraceEvent]]:
         """Yield the events in file order, some thousands at a time."""
         position, total, size, dropped = self._start, len(self.data), _PIECE, 0
-        while True:
-            after = self._cut(position, size)
-            last = after >= total
-            piece = decode_piece(bytes(self.data[position:after]), last=last)
-            if piece.used == 0 and size < _MAX_PIECE:
-                size *= 2
-                continue
-            size = _PIECE
-            dropped += piece.dropped + (piece.used == 0)
-            self.events += len(piece.events)
-            if piece.events:
-                yield piece.events
-            if piece.end is not None:
-                self._read_tail(position + piece.end)
-                break
-            if last:
-                self._describe_end()
-                break
-            position = position + piece.used if piece.used else after
+        with memoryview(self.data) as view:
+            while True:
+                stop, after = self._cut(position, size)
+                last = after >= total
+                piece = _decode(view[position:stop]) or decode_piece(bytes(self.data[position:after]), last=last)
+                if piece.used == 0 and size < _MAX_PIECE:
+                    size *= 2
+                    continue
+                size = _PIECE
+                dropped += piece.dropped + (piece.used == 0)
+                self.events += len(piece.events)
+                if piece.events:
+                    yield piece.events
+                if piece.end is not None:
+                    self._read_tail(position + piece.end)
+                    break
+                if last:
+                    self._describe_end()
+                    break
+                position = position + piece.used if piece.used else after
+                self._forget(position)
         if dropped:
             self.problems.append(f"{dropped:,} fragments of the JSON are no event and were left out.")
 
-    def _cut(self, position: int, size: int) -> int:
-        """Return the end of the piece that starts at `position`: behind the last border in it, or the end of all."""
+    def _cut(self, position: int, size: int) -> tuple[int, int]:
+        """Return where the piece that starts at `position` ends, and where the next one starts.
+
+        Between them stands the comma of the last border in the piece; at the end of all there is none.
+        """
         total = len(self.data)
         while position + size < total:
-            if size > _MAX_PIECE:
-                return position + size
             stop = position + size
-            for start in (max(position, stop - (256 << 10)), position):
-                borders = [found.end() - 1 for found in _BORDER.finditer(self.data, start, stop)]
+            if size > _MAX_PIECE:
+                return stop, stop
+            for start in (max(position, stop - _NEAR), position):
+                borders = deque(_BORDER.finditer(self.data, start, stop), maxlen=1)
                 if borders:
-                    return borders[-1]
+                    return borders[0].start() + 1, borders[0].end() - 1
             size *= 2
-        return total
+        return total, total
+
+    def _forget(self, position: int) -> None:
+        """Let go of the pages of a mapped file that lie behind; the kernel reads them again if they are asked for."""
+        if isinstance(self.data, mmap.mmap) and hasattr(mmap, "MADV_DONTNEED"):
+            done = position // _FORGET * _FORGET
+            if done > self._forgotten:
+                self.data.madvise(mmap.MADV_DONTNEED, self._forgotten, done - self._forgotten)
+                self._forgotten = done
 
     def _describe_end(self) -> None:
         rest = bytes(self.data[-4096:]).rstrip()
@@ -170,13 +206,13 @@ def decode_piece(text: bytes, *, last: bool = True) -> Piece:
 
     `last` says that nothing follows, so that an unfinished event at the end is only the cut and not a fragment.
     """
-    plain = text.rstrip().removesuffix(b",")
+    plain = text.rstrip().removesuffix(b",").rstrip()
     return _decode(plain) or _decode(_repaired(plain)) or _one_by_one(_repaired(plain), last=last)
 
 
-def _decode(text: bytes) -> Piece | None:
+def _decode(text: bytes | memoryview) -> Piece | None:
     """Decode events; None where the text is malformed or ends within an event."""
-    array = b"[" + text + b"]"
+    array = b"".join((b"[", text, b"]"))
     try:
         return Piece(_events(array))
     except (msgspec.DecodeError, RecursionError) as error:
@@ -208,6 +244,25 @@ def _repaired(text: bytes) -> bytes:
     return fixed.decode("utf-8", "surrogateescape").encode("utf-8", "replace")
 
 
+def _requoted(text: bytes) -> bytes:
+    """Replace quotes inside of strings, byte for byte.
+
+    A quote ends a string only before `:`, `}`, `]`, or a comma and what may follow it; all others are part of a name.
+    """
+    if len(text) > _MAX_QUOTED:
+        return text
+    fixed, inside = bytearray(text), False
+    for found in _QUOTE.finditer(text):
+        place = found.start()
+        if not inside:
+            inside = True
+        elif _CLOSES.match(text, place + 1):
+            inside = False
+        else:
+            fixed[place] = ord("'")
+    return bytes(fixed)
+
+
 def _one_by_one(text: bytes, *, last: bool) -> Piece:
     """Decode a damaged piece event by event."""
     borders = [found.span() for found in _BORDER.finditer(text)]
@@ -216,22 +271,32 @@ def _one_by_one(text: bytes, *, last: bool) -> Piece:
     events: list[TraceEvent] = []
     dropped, place = 0, 0
     while place < len(starts):
+        joined = range(place, min(place + _MAX_JOIN, len(stops)))
         following = place + 1
-        for joined in range(place, min(place + _MAX_JOIN, len(stops))):
-            found = _decode(text[starts[place] : stops[joined]])
-            # An object inside the arguments of a broken event decodes as well, but it has no phase.
-            if found is not None and any(event.ph for event in found.events):
-                events += [event for event in found.events if event.ph]
-                if found.end is not None:
-                    return Piece(events, starts[place] + found.end, dropped)
-                following = joined + 1
-                break
+        # The first try is the usual end; one that needs its quotes replaced comes after all that need not.
+        found = _first(text, starts[place], [stops[item] for item in joined])
+        if found is not None:
+            events += [event for event in found[0].events if event.ph]
+            if found[0].end is not None:
+                return Piece(events, starts[place] + found[0].end, dropped)
+            following = place + 1 + found[1]
+        elif not last and place + _MAX_JOIN > len(starts):
+            return Piece(events, None, dropped, used=starts[place])
         else:
-            if not last and place + _MAX_JOIN > len(starts):
-                return Piece(events, None, dropped, used=starts[place])
             dropped += not (last and place == len(starts) - 1)
         place = following
     return Piece(events, None, dropped)
+
+
+def _first(text: bytes, start: int, stops: list[int]) -> tuple[Piece, int] | None:
+    """Return the first of some fragments that holds an event, and which one it was."""
+    for repair in (bytes, _requoted):
+        for index, stop in enumerate(stops):
+            found = _decode(repair(text[start:stop]))
+            # An object inside the arguments of a broken event decodes as well, but it has no phase.
+            if found is not None and any(event.ph for event in found.events):
+                return found, index
+    return None
 
 
 def _coerced(items: Any) -> list[TraceEvent]:
@@ -260,7 +325,10 @@ def _coerce(item: dict[str, Any]) -> TraceEvent:
             device_id=int(_float(fields.get("Device Id"))),
             total_allocated=_float(fields.get("Total Allocated")),
             total_reserved=_float(fields.get("Total Reserved")),
+            shapes=msgspec.Raw(msgspec.json.encode(fields["Input Dims"])) if "Input Dims" in fields else NO_SHAPES,
+            group=_text(fields["Process Group Ranks"]) if "Process Group Ranks" in fields else None,
         ),
+        id=_text(item.get("id")),
     )
 
 

@@ -60,6 +60,10 @@ _MATMUL = ("gemm", "gemv", "conv", "wgrad", "dgrad", "fprop", "winograd", "cutla
 """Parts of the names of kernels that multiply matrices or convolve, on whatever unit."""
 _NO_MATMUL = ("convert", "splitkreduce", "im2col", "padding", "nchwtonhwc", "nhwctonchw", "offsets", "prepostprocess")
 
+_COMPILING = "(dynamo_timed)"
+"""End of the names of the timed sections of torch.compile; `_compile.compile_inner` (2.4 on) or `_compile` is a frame's
+whole compilation (torch/_dynamo/convert_frame.py)."""
+
 _SYNC = ("cudamemcpy", "hipmemcpy", "hipmemcpywithstream", "cudafree", "hipfree")
 _LAUNCH = ("launchkernel", "modulelaunch", "launchcooperative")
 
@@ -81,6 +85,10 @@ class Kind(NamedTuple):
     """A read of one element as a Python number."""
     tensor_core: bool = False
     matmul: bool = False
+    compiling: bool = False
+    """A part of torch.compile's work."""
+    compilation: bool = False
+    """One compilation of one frame: the first, or another one because a guard failed."""
 
 
 def kind_of(category: str, name: str) -> Kind:
@@ -94,6 +102,10 @@ def kind_of(category: str, name: str) -> Kind:
         return Kind(Role.MEMSET)
     if group in _RUNTIME:
         return _call(name.lower())
+    if group == "mtia_ccp_events":
+        return Kind(
+            Role.MEMCPY if name == "dma_request" else Role.IGNORED if name.startswith("event_") else Role.KERNEL
+        )
     if group in _HOST or group == "user_annotation":
         return _host(name, annotation=group == "user_annotation")
     return Kind(Role.IGNORED)
@@ -127,4 +139,9 @@ def _host(name: str, *, annotation: bool) -> Kind:
         return Kind(Role.COMMUNICATION)
     if annotation and not name.startswith(_HOST_ANNOTATIONS):
         return Kind(Role.IGNORED)
-    return Kind(Role.CPU, item=name == "aten::_local_scalar_dense")
+    return Kind(
+        Role.CPU,
+        item=name == "aten::_local_scalar_dense",
+        compiling=name.endswith(_COMPILING),
+        compilation=name.endswith(_COMPILING) and name.startswith("_compile"),
+    )

@@ -19,6 +19,9 @@ SHORT_OF_KERNELS = 0.8
 """A last step with less than this share of the kernels of the one before was cut by the end of the recording
 (torch-tb-profiler, event_parser._update_steps_duration)."""
 
+LARGE_PART = 0.5
+"""Share of a trace without steps that its operators must span to be its window; start-up and shut-down lie outside."""
+
 _NUMBER = re.compile(r"ProfilerStep#(\d{1,15})")
 
 
@@ -72,12 +75,25 @@ def find_steps(columns: Columns) -> Windows:
 
 
 def _whole(columns: Columns) -> Windows:
+    """Return one window: from the first operator to the end of what was launched, as torch-tb-profiler has it.
+
+    Where operators are but a small part of the trace, all of it is the window.
+    """
     known = np.flatnonzero(columns.role < Role.STEP)
     if not len(known):
         none = np.empty(0)
         return Windows((), none, none, none, none)
-    start, end = np.array([columns.start[known].min()]), np.array([columns.end[known].max()])
-    return Windows((None,), start, end, start, end)
+    whole = np.array([columns.start[known].min()]), np.array([columns.end[known].max()])
+    hosts = np.flatnonzero(np.isin(columns.role, (Role.CPU, Role.DATALOADER)))
+    if len(hosts):
+        host_start, host_end = np.array([columns.start[hosts].min()]), np.array([columns.end[hosts].max()])
+        launched = _launched(columns, host_start, host_end)
+        start, end = host_start.copy(), host_end.copy()
+        if launched.kernels.any():
+            start, end = _stretched(start, end, launched)
+        if end[0] - start[0] >= LARGE_PART * (whole[1][0] - whole[0][0]):
+            return Windows((None,), start, end, host_start, host_end)
+    return Windows((None,), *whole, *whole)
 
 
 class _Launched(NamedTuple):
@@ -91,29 +107,35 @@ class _Launched(NamedTuple):
 
 def _launched(columns: Columns, start: Floats, end: Floats) -> _Launched:
     nothing = _Launched(np.zeros(len(start), np.int64), np.full(len(start), -np.inf), -np.inf)
-    device = np.flatnonzero(columns.on_device)
-    calls = np.flatnonzero((columns.role == Role.RUNTIME) & (columns.correlation >= 0))
-    if not len(device) or not len(calls):
+    calls, device = launches(columns)
+    if not len(calls):
         return nothing
-    # A correlation may have several device events (a graph) and, in damaged traces, several calls.
-    ids, inverse = np.unique(columns.correlation[device], return_inverse=True)
-    first, last, many = np.full(len(ids), np.inf), np.full(len(ids), -np.inf), np.bincount(inverse, minlength=len(ids))
-    np.minimum.at(first, inverse, columns.start[device])
-    np.maximum.at(last, inverse, columns.end[device])
-    place = np.minimum(np.searchsorted(ids, columns.correlation[calls]), len(ids) - 1)
-    linked = ids[place] == columns.correlation[calls]
-    calls, place = calls[linked], place[linked]
     step = np.searchsorted(start, columns.start[calls], side="right") - 1
     inside = (step >= 0) & (columns.end[calls] <= end[np.maximum(step, 0)])
-    step, place = step[inside], place[inside]
-    count = np.zeros(len(start), np.int64)
+    step, ours = step[inside], device[inside]
+    count = np.bincount(step, minlength=len(start))
     last_end, first_start = np.full(len(start), -np.inf), np.full(len(start), np.inf)
-    np.add.at(count, step, many[place])
-    np.maximum.at(last_end, step, last[place])
-    np.minimum.at(first_start, step, first[place])
-    foreign = ~np.isin(inverse, place) & (columns.end[device] < first_start[0])
-    before = columns.end[device][foreign].max(initial=-np.inf) if np.isfinite(first_start[0]) else -np.inf
+    np.maximum.at(last_end, step, columns.end[ours])
+    np.minimum.at(first_start, step, columns.start[ours])
+    foreign = columns.on_device & (columns.end < first_start[0])
+    foreign[ours] = False
+    before = columns.end[foreign].max(initial=-np.inf) if np.isfinite(first_start[0]) else -np.inf
     return _Launched(count, last_end, float(before))
+
+
+def launches(columns: Columns) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
+    """Return pairs of places: a call of the runtime, and what it started on a device.
+
+    A call may have started several (a graph); of several calls with one id the first counts.
+    """
+    device = np.flatnonzero(columns.on_device & (columns.correlation >= 0))
+    calls = np.flatnonzero((columns.role == Role.RUNTIME) & (columns.correlation >= 0))
+    if not len(device) or not len(calls):
+        return calls[:0], device[:0]
+    ids, first = np.unique(columns.correlation[calls], return_index=True)
+    place = np.minimum(np.searchsorted(ids, columns.correlation[device]), len(ids) - 1)
+    linked = ids[place] == columns.correlation[device]
+    return calls[first[place[linked]]], device[linked]
 
 
 def _stretched(start: Floats, end: Floats, launched: _Launched) -> tuple[Floats, Floats]:

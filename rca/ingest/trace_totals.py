@@ -8,7 +8,8 @@ import numpy as np
 
 from rca.ingest.trace_columns import Columns
 from rca.ingest.trace_names import Role
-from rca.ingest.trace_steps import Windows
+from rca.ingest.trace_nesting import nested
+from rca.ingest.trace_steps import Windows, launches
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -16,8 +17,8 @@ if TYPE_CHECKING:
     Floats = npt.NDArray[np.float64]
     Whole = npt.NDArray[np.int64]
 
-MAX_NESTED = 400_000
-"""Operators of which self times are computed; above that their full times are summed."""
+MOST_SHAPES = 3
+"""Input shapes kept of each operator."""
 
 
 class Total(NamedTuple):
@@ -29,6 +30,10 @@ class Total(NamedTuple):
     duration: float
     """Microseconds; for operators without the operators they called."""
     calls: int
+    device: float | None = None
+    """Microseconds that the devices worked on what an operator itself launched; None where none was launched at all."""
+    shapes: tuple[tuple[str, int, float], ...] = ()
+    """Heaviest input shapes of an operator: (shapes, calls, microseconds on the devices, else on the host)."""
 
 
 _GROUPS: tuple[tuple[str, tuple[Role, ...]], ...] = (
@@ -36,45 +41,70 @@ _GROUPS: tuple[tuple[str, tuple[Role, ...]], ...] = (
     ("copy", (Role.MEMCPY, Role.MEMSET)),
     ("collective", (Role.COMMUNICATION,)),
     ("runtime", (Role.RUNTIME,)),
-    ("operator", (Role.CPU, Role.DATALOADER)),
 )
 
 
 def totals(columns: Columns, windows: Windows, *, most: int) -> list[Total]:
-    """Return at most `most` names of each category, those with the longest total time first."""
+    """Return at most `most` names of each category, those with the longest total time first.
+
+    Of the operators those with the longest time on the devices are added.
+    """
     if not len(windows):
         return []
     of_device = columns.on_device & (windows.of(columns.start) >= 0)
     of_host = ~columns.on_device & (windows.of(columns.start, host=True) >= 0)
+    within = of_device | of_host
     found: list[Total] = []
+    size = len(columns.names)
     for category, roles in _GROUPS:
-        where = np.flatnonzero((of_device | of_host) & np.isin(columns.role, roles))
-        if not len(where):
-            continue
-        duration = columns.duration[where]
-        if category == "operator" and len(where) <= MAX_NESTED:
-            duration = self_times(columns.thread[where], columns.start[where], columns.end[where])
-        size = len(columns.names)
-        spent = np.bincount(columns.key[where], weights=duration, minlength=size)
+        where = np.flatnonzero(within & np.isin(columns.role, roles))
+        spent = np.bincount(columns.key[where], weights=columns.duration[where], minlength=size)
         calls = np.bincount(columns.key[where], minlength=size)
         order = [key for key in np.argsort(-spent, kind="stable")[:most].tolist() if calls[key]]
         found += [Total(columns.names[key][1], category, float(spent[key]), int(calls[key])) for key in order]
+    return found + _operators(columns, of_host, most=most)
+
+
+def _operators(columns: Columns, of_host: npt.NDArray[np.bool_], *, most: int) -> list[Total]:
+    where = np.flatnonzero(of_host & np.isin(columns.role, (Role.CPU, Role.DATALOADER)))
+    if not len(where):
+        return []
+    nesting = nested(columns.thread[where].astype(np.int64), columns.start[where], columns.end[where])
+    own = nesting.self_times()
+    key, size = columns.key[where], len(columns.names)
+    call, kernel = launches(columns)
+    own_work = columns.role[kernel] != Role.COMMUNICATION
+    call, kernel = call[own_work], kernel[own_work]
+    at = nesting.at(columns.thread[call].astype(np.int64), columns.start[call])
+    inside = at >= 0
+    device = np.bincount(at[inside], weights=columns.duration[kernel[inside]], minlength=len(where))
+    spent = np.bincount(key, weights=own, minlength=size)
+    worked = np.bincount(key, weights=device, minlength=size)
+    calls = np.bincount(key, minlength=size)
+    chosen = np.argsort(-spent, kind="stable")[:most].tolist()
+    chosen += [item for item in np.argsort(-worked, kind="stable")[:most].tolist() if worked[item] > 0]
+    found = []
+    for item in dict.fromkeys(code for code in chosen if calls[code]):
+        mine = np.flatnonzero(key == item)
+        weight = device[mine] if worked[item] > 0 else own[mine]
+        found.append(
+            Total(
+                columns.names[item][1],
+                "operator",
+                float(spent[item]),
+                int(calls[item]),
+                float(worked[item]) if len(call) else None,
+                _shapes(columns, columns.shapes[where[mine]], weight),
+            )
+        )
     return found
 
 
-def self_times(thread: Whole, start: Floats, end: Floats) -> Floats:
-    """Return the duration of each span less that of the spans directly inside it on the same thread."""
-    order = np.lexsort((-end, start, thread))
-    own = (end - start).tolist()
-    ends, owners = end.tolist(), thread.tolist()
-    stack: list[int] = []
-    for place, begins in zip(order.tolist(), start[order].tolist(), strict=True):
-        while stack and (owners[stack[-1]] != owners[place] or ends[stack[-1]] <= begins):
-            stack.pop()
-        # Clocks of two sources disagree by less than a microsecond, so a span may end a little after its parent.
-        if stack:
-            parent = stack[-1]
-            own[parent] -= min(ends[place], ends[parent]) - begins
-        stack.append(place)
-    found: Floats = np.maximum(np.array(own, dtype=np.float64), 0.0)
-    return found
+def _shapes(columns: Columns, codes: npt.NDArray[np.int32], weight: Floats) -> tuple[tuple[str, int, float], ...]:
+    """Return the input shapes with which most time was spent."""
+    known, inverse, calls = np.unique(codes, return_inverse=True, return_counts=True)
+    spent = np.bincount(inverse, weights=weight, minlength=len(known))
+    heaviest = [place for place in np.argsort(-spent, kind="stable").tolist() if known[place]][:MOST_SHAPES]
+    return tuple(
+        (columns.shapes_of(int(known[place])), int(calls[place]), round(float(spent[place]), 3)) for place in heaviest
+    )

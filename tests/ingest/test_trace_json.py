@@ -69,7 +69,7 @@ def test_cut_at_every_byte_keeps_every_whole_event(document: str) -> None:
         ends.append(len(document[:end].encode()))
         place = document.find("{", end)
     first = data.index(b"[") + 1
-    for cut in range(first, len(data), 7):
+    for cut in range(first, len(data), 23):
         events, text = read(data[:cut])
         whole = sum(end <= cut for end in ends)
         assert numbers(events) == list(range(whole)), cut
@@ -81,7 +81,7 @@ def test_cut_at_every_byte_keeps_every_whole_event(document: str) -> None:
 @pytest.mark.parametrize(
     "broken",
     [
-        b'{"ph": "X", "cat": "cpu_op", "name": "un"escaped", "ts": 1, "dur": 1}',
+        b'{"ph": "X", "cat": "cpu_op", "name": "un", "escaped", "ts": 1, "dur": 1}',
         b'{"ph": "X", "name": "never closed", "args": {"a": [1, 2}',
         b'{"ph": ]}',
         b"{nothing}",
@@ -104,8 +104,9 @@ def test_an_event_that_is_no_json_costs_only_itself(broken: bytes) -> None:
         (b'"op3\xff\xfe"', "op3??"),
         (b'"C:\\Users\\x"', "C:/Users/x"),
         (b'"op\\ud800"', "op/ud800"),
+        (b'"f("a"): "b" and "c""', "f('a'): 'b' and 'c'"),
     ],
-    ids=["control characters", "no utf-8", "single backslash", "lone surrogate"],
+    ids=["control characters", "no utf-8", "single backslash", "lone surrogate", "quotes"],
 )
 def test_names_that_json_forbids_are_repaired(written: bytes, name: str) -> None:
     events, text = read(LISTED.encode().replace(b'"op3"', written))
