@@ -22,6 +22,7 @@ from rca.ingest.document import BlockParser
 from rca.ingest.gguf_files import GgufIngestor
 from rca.ingest.gpu_query import GpuQueryIngestor
 from rca.ingest.interface import Ingestor
+from rca.ingest.journals import JournalIngestor
 from rca.ingest.json_files import JsonIngestor
 from rca.ingest.json_lines import JsonLinesIngestor
 from rca.ingest.lfs_pointers import LfsPointerIngestor
@@ -30,6 +31,7 @@ from rca.ingest.mlflow_files import MlflowIngestor
 from rca.ingest.packages import PackageListIngestor
 from rca.ingest.profiler_trace import ProfilerTraceIngestor
 from rca.ingest.prometheus import PrometheusIngestor
+from rca.ingest.prometheus_query import QueryAnswerIngestor
 from rca.ingest.safetensors_files import SafetensorsIngestor
 from rca.ingest.script_files import ScriptIngestor
 from rca.ingest.stack_files import StackFileIngestor
@@ -38,6 +40,7 @@ from rca.ingest.text import TextIngestor
 from rca.ingest.tokenizer_files import VocabularyIngestor
 from rca.ingest.torch_files import TorchFileIngestor
 from rca.ingest.weight_index import WeightIndexIngestor
+from rca.ingest.wrapped_logs import WrappedLogIngestor
 
 BLOCKS: tuple[BlockParser, ...] = (
     TracebackParser(),
@@ -60,6 +63,8 @@ BLOCKS: tuple[BlockParser, ...] = (
 AFTER_METRICS: tuple[BlockParser, ...] = (InlineSettingsParser(),)
 """Parsers of lines that neither a block nor the metrics of training took."""
 
+_LOGS = TextIngestor(BLOCKS, after_metrics=AFTER_METRICS)
+
 INGESTORS: tuple[Ingestor, ...] = (
     TensorBoardIngestor(),
     ProfilerTraceIngestor(),
@@ -72,6 +77,9 @@ INGESTORS: tuple[Ingestor, ...] = (
     ManifestIngestor(),
     VocabularyIngestor(),
     StackFileIngestor(),
+    JournalIngestor(_LOGS),
+    QueryAnswerIngestor(),
+    WrappedLogIngestor(_LOGS),
     JsonIngestor(),
     JsonLinesIngestor(),
     ConfigFileIngestor(),
@@ -80,6 +88,6 @@ INGESTORS: tuple[Ingestor, ...] = (
     PrometheusIngestor(),
     PackageListIngestor(),
     ScriptIngestor(),
-    TextIngestor(BLOCKS, after_metrics=AFTER_METRICS),
+    _LOGS,
 )
 """Readers of whole files; the first that accepts a file reads it, so the text reader stands last."""

@@ -52,7 +52,7 @@ def test_a_file_without_objects_is_skipped_with_a_reason(read: Any) -> None:
 
 def test_structured_logs_are_left_to_the_text_reader(read: Any) -> None:
     found = read("app.jsonl", lines({"level": "INFO", "message": "hello"}, {"level": "ERROR", "message": "loss 3"}))
-    assert found.record.kind == "log"
+    assert found.record.kind == "wrapped log"
 
 
 def test_requests_keep_their_fields_and_labels(read: Any) -> None:

@@ -12,7 +12,9 @@ from rca.ingest.blocks.stack_phase import stack_phase
 from rca.ingest.document import Document
 
 _HEADER = re.compile(r"(?:Original |Exception Group )?Traceback \(most recent call last\):?\s*$")
-_FRAME = re.compile(r'\s*File "(?P<file>[^"\n]{1,1000})", line (?P<line>\d{1,9})(?:, in (?P<function>.{1,300}))?\s*$')
+_FRAME = re.compile(
+    r'(?:> )?\s*File "(?P<file>[^"\n]{1,1000})", line (?P<line>\d{1,9})(?:, in (?P<function>.{1,300}))?\s*$'
+)
 _EXCEPTION = re.compile(
     r"(?P<type>(?:[A-Za-z_]\w{0,100}\.){1,12}\w{1,100}|"
     r"[A-Z]\w{1,100})(?P<cause>\([\w.]{1,100}\))?(?:: ?(?P<message>.*))?\s*$",
@@ -145,6 +147,8 @@ def _read_one(stream: RankStream) -> _Raised:
             if raised.frames and raised.frames[-1]["code"] is None and not _MARKER.match(message):
                 raised.frames[-1]["code"] = message.strip()[:500]
             stream.take()
+        elif not message.strip() and _goes_on(stream):
+            stream.take()
         elif _EXCEPTION.match(message) or not _resume(stream):
             break
         item = stream.peek()
@@ -161,11 +165,17 @@ def _read_one(stream: RankStream) -> _Raised:
     return raised
 
 
+def _goes_on(stream: RankStream, ahead: int = 0) -> bool:
+    """Say whether a frame or the exception follows an empty line, as in the tracebacks of loguru."""
+    item = stream.peek(ahead + 1)
+    return item is not None and (_FRAME.match(item[1]) is not None or _EXCEPTION.match(item[1]) is not None)
+
+
 def _resume(stream: RankStream) -> bool:
     """Skip lines that another process wrote into the traceback without a tag; False when it does not go on."""
     for ahead in range(1, _INTRUSION + 1):
         item = stream.peek(ahead)
-        if item is None or not item[1].strip() or _HEADER.search(item[1]):
+        if item is None or _HEADER.search(item[1]) or (not item[1].strip() and not _goes_on(stream, ahead)):
             return False
         if _FRAME.match(item[1]) or (_EXCEPTION.match(item[1]) and "Error" in item[1]):
             stream.skip(ahead)
