@@ -2,10 +2,12 @@
 
 RcaError                       exit code 4 unless a subclass says otherwise
 ├── UsageError                 2  an option, a path or a configuration file is wrong
+│   ├── UnusableBaseline       2  the healthy run to compare with cannot be read
 │   └── KnowledgeError         2  a signature, cause or experiment file is wrong (file, line, what to do)
 ├── NothingReadable            3  the run directory holds nothing that could be read
 ├── UnreadableSource              one file could not be read: becomes a skipped source, never ends the analysis
-└── ExperimentError               an experiment could not be carried out: becomes its verdict, never ends the analysis
+├── ExperimentError               an experiment could not be carried out: becomes its verdict, never ends the analysis
+└── TicketError                5  a ticket could not be written; nothing that was there is lost
 """
 
 from __future__ import annotations
@@ -23,6 +25,10 @@ class UsageError(RcaError):
     """An option, a path or a configuration file is wrong."""
 
     exit_code = 2
+
+
+class UnusableBaseline(UsageError):
+    """The healthy run to compare with cannot be read."""
 
 
 class KnowledgeError(UsageError):
@@ -47,3 +53,9 @@ class UnreadableSource(RcaError):
 
 class ExperimentError(RcaError):
     """An experiment could not be carried out; the reason is shown as its verdict."""
+
+
+class TicketError(RcaError):
+    """A report could not be attached to a ticket; the report itself is untouched."""
+
+    exit_code = 5

@@ -45,19 +45,22 @@ class MarkdownReport:
 
     def render(self, diagnosis: Diagnosis) -> str:
         """The whole report, least important parts dropped until it fits LIMIT."""
-        sections = list(_sections(diagnosis))
-        dropped: list[str] = []
-        while True:
-            notice = (
-                f"\n\n> {say('trim.notice', what=say('trim.sections', names=', '.join(dropped)))}" if dropped else ""
-            )
-            text = "\n\n".join([MARK, *(section.text for section in sections)]) + notice + "\n"
-            if len(text) <= LIMIT or len(sections) == 1:
-                return text if len(text) <= LIMIT else text[: LIMIT - 1] + "…"
-            last = max(sections, key=lambda section: section.rank)
-            sections.remove(last)
-            if last.rank < SPARE:
-                dropped.append(last.title.lower())
+        return markdown(diagnosis, limit=LIMIT)
+
+
+def markdown(diagnosis: Diagnosis, *, limit: int) -> str:
+    """Return the report with at most `limit` characters."""
+    sections = list(_sections(diagnosis))
+    dropped: list[str] = []
+    while True:
+        notice = f"\n\n> {say('trim.notice', what=say('trim.sections', names=', '.join(dropped)))}" if dropped else ""
+        text = "\n\n".join([MARK, *(section.text for section in sections)]) + notice + "\n"
+        if len(text) <= limit or len(sections) == 1:
+            return text if len(text) <= limit else text[: limit - 1] + "…"
+        last = max(sections, key=lambda section: section.rank)
+        sections.remove(last)
+        if last.rank < SPARE:
+            dropped.append(last.title.lower())
 
 
 def summary(diagnosis: Diagnosis) -> str:
