@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 import gc
 import os
+import signal
 import sys
 import traceback
 from collections.abc import Callable, Sequence
@@ -14,7 +15,8 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from rca import __version__
-from rca.cli_experiment import INTERRUPTED, experiment, experiment_options, options_of, seconds
+from rca.cli_attach import attach
+from rca.cli_experiment import INTERRUPTED, experiment, experiment_options, options_of, place, seconds
 from rca.cli_lab import lab
 from rca.cli_memory import memory
 from rca.cli_rules import DISABLE, RULES, rules
@@ -24,11 +26,12 @@ from rca.output import save_events, write_reports, write_text
 
 if TYPE_CHECKING:
     from rca.diagnosis import Diagnosis
+    from rca.ingest.remote import Root
     from rca.report.colour import ColourChoice
 
 _SETTINGS = {"help_option_names": ["-h", "--help"], "max_content_width": 96, "auto_envvar_prefix": "RCA"}
 _NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
-_FORMATS = ("html", "json", "md", "text")
+_FORMATS = ("html", "json", "md", "jira", "text")
 _COLOR = click.option("--color", type=click.Choice(["auto", "always", "never"]), default="auto", show_default=True)
 
 
@@ -51,7 +54,7 @@ def cli(context: click.Context, config: Path | None) -> None:
 
 
 @cli.command()
-@click.argument("run_dir", type=click.Path(path_type=Path))
+@click.argument("run_dir", type=place)
 @click.option("-o", "--output", default="reports", show_default=True, metavar="DIR", help="Where reports are written.")
 @click.option("-f", "--format", "formats", type=click.Choice(_FORMATS), multiple=True,
               help="Formats to write; repeatable. Without it: html, json and md, and a summary here.")  # fmt: skip
@@ -61,7 +64,15 @@ def cli(context: click.Context, config: Path | None) -> None:
 @experiment_options
 @RULES
 @DISABLE
-@click.option("--jobs", type=click.IntRange(1, 256), default=1, show_default=True, help="Processes that read files.")
+@click.option(
+    "--jobs",
+    type=click.IntRange(0, 256),
+    default=1,
+    show_default=True,
+    help="Processes that read files, where that pays; 0: one per processor.",
+)
+@click.option("--cluster", envvar="RCA_CLUSTER", metavar="URL",
+              help="Scheduler of a Dask cluster (tcp://HOST:8786) whose workers read the files.")  # fmt: skip
 @click.option("--fail-on", metavar="any|CAUSE", help="Exit with 1 when this cause, or any, is found.")
 @click.option("--redact", type=click.Choice(["default", "strict", "none"]), default="default", show_default=True,
               help="What is replaced before anything is shown.")  # fmt: skip
@@ -71,8 +82,8 @@ def cli(context: click.Context, config: Path | None) -> None:
 @click.option("-q", "--quiet", is_flag=True, help="No progress, one line of summary.")
 @click.option("-v", "--verbose", is_flag=True, help="More candidates and all warnings in the summary.")
 @_COLOR
-def analyze(run_dir: Path, **options: Any) -> None:
-    """Analyze what a job left behind in RUN_DIR."""
+def analyze(run_dir: Root, **options: Any) -> None:
+    """Analyze what a job left behind in RUN_DIR: a folder, an archive, or a URL such as s3://bucket/run."""
     from rca.pipeline import examine
     from rca.progress import progress
     from rca.report.chart_engine import warm_up
@@ -84,7 +95,7 @@ def analyze(run_dir: Path, **options: Any) -> None:
         options,
         experiments=options["experiments"],
         partial=True,
-        **{name: options[name] for name in ("redact", "jobs", "strict")},
+        **{name: options[name] for name in ("redact", "jobs", "cluster", "strict")},
     )
     wanted = options["formats"] or ("html", "json", "md")
     if "html" in wanted and not options["as_json"]:
@@ -194,6 +205,7 @@ def evaluate(*, cases_dir: Path, rules: Sequence[Path], as_json: bool, fit: Path
     click.echo(result.model_dump_json(indent=2) if as_json else summary(result))
 
 
+cli.add_command(attach)
 cli.add_command(rules)
 cli.add_command(experiment)
 cli.add_command(lab)
@@ -202,6 +214,7 @@ cli.add_command(memory)
 
 def main(arguments: Sequence[str] | None = None) -> None:
     """Run the command line and exit with its code."""
+    signal.signal(signal.SIGTERM, signal.default_int_handler)  # what ends a job ends it as cleanly as Ctrl-C
     gc.set_threshold(100_000, 50, 50)  # what start-up makes lives to the end; searching it takes a tenth of a short run
     sys.exit(_run(lambda: cli.main(arguments, prog_name="rca", standalone_mode=False)))
 

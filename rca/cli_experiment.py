@@ -16,11 +16,20 @@ from rca.cli_rules import DISABLE, RULES
 from rca.errors import UsageError
 
 if TYPE_CHECKING:
+    from rca.ingest.remote import Root
     from rca.pipeline import Options
     from rca.rules.load import Knowledge
 
 _Command = TypeVar("_Command", bound=Callable[..., Any])
 INTERRUPTED = 130
+
+
+def place(value: Any) -> Root:
+    """Return where a run lies: a folder or an archive, on this machine or at a URL; a type of parameters."""
+    from rca.ingest.remote import run_place
+
+    return run_place(value)
+
 
 _OPTIONS = (
     click.option("--budget", default="60s", show_default=True, metavar="TIME",
@@ -32,7 +41,7 @@ _OPTIONS = (
                  help="Samples of the run (jsonl, npy, npz, csv) for experiments instead of synthetic ones."),
     click.option("--twin", metavar="FILE.py:FUNCTION",
                  help="Function that builds a model in place of the tiny twin; this program is run."),
-    click.option("--baseline", type=click.Path(path_type=Path), metavar="DIR",
+    click.option("--baseline", type=place, metavar="DIR",
                  help="A healthy run of the same job: what differs counts as evidence."),
 )  # fmt: skip
 
@@ -79,7 +88,7 @@ def seconds(text: str, *, option: str = "--budget") -> float:
 
 @click.command()
 @click.argument("name", metavar="ID|list")
-@click.argument("run_dir", type=click.Path(path_type=Path), required=False)
+@click.argument("run_dir", type=place, required=False)
 @click.option("--json", "as_json", is_flag=True, help="Print as one JSON document.")
 @experiment_options
 @RULES
@@ -88,7 +97,7 @@ def seconds(text: str, *, option: str = "--budget") -> float:
               help="What is replaced before anything is shown.")  # fmt: skip
 @click.option("-q", "--quiet", is_flag=True, help="No progress.")
 @click.option("--color", type=click.Choice(["auto", "always", "never"]), default="auto", show_default=True)
-def experiment(name: str, run_dir: Path | None, as_json: bool, rules: Sequence[Path], **options: Any) -> None:
+def experiment(name: str, run_dir: Root | None, as_json: bool, rules: Sequence[Path], **options: Any) -> None:
     """Carry out the experiment ID on what a job left in RUN_DIR.
 
     Prints the question, the prediction, the arms, the effect and the verdict. `rca experiment list` lists the
@@ -105,7 +114,7 @@ def experiment(name: str, run_dir: Path | None, as_json: bool, rules: Sequence[P
     _carry_out(name, run_dir, knowledge, as_json=as_json, options=options)
 
 
-def _carry_out(name: str, run_dir: Path, knowledge: Knowledge, *, as_json: bool, options: dict[str, Any]) -> None:
+def _carry_out(name: str, run_dir: Root, knowledge: Knowledge, *, as_json: bool, options: dict[str, Any]) -> None:
     from rca.experiments.run import warm_up
     from rca.pipeline import examine
     from rca.progress import progress
@@ -113,7 +122,7 @@ def _carry_out(name: str, run_dir: Path, knowledge: Knowledge, *, as_json: bool,
     from rca.report.experiment_text import experiment_text
 
     chosen = options_of(options, experiments=name, redact=options["redact"])
-    if name in knowledge.experiments and run_dir.is_dir():
+    if name in knowledge.experiments and isinstance(run_dir, Path) and run_dir.is_dir():
         warm_up(knowledge.experiments[name], chosen.device)
     with progress(enabled=not options["quiet"] and sys.stderr.isatty()) as tell:
         analysis = examine(run_dir, knowledge, options=chosen, progress=tell)

@@ -40,7 +40,7 @@ def defaults(file: Path | None = None, *, folder: Path = Path()) -> dict[str, An
     if file is not None and "rules" in plain:
         plain["rules"] = [str(file.parent / item) for item in _listed(plain["rules"])]
     for name in ("baseline", "data", "twin"):
-        if file is not None and isinstance(plain.get(name), str):
+        if file is not None and isinstance(plain.get(name), str) and "://" not in plain[name]:
             plain[name] = str(file.parent / plain[name])
     of_experiments = {key: value for key, value in plain.items() if key in _OF_EXPERIMENTS}
     shared = {key: value for key, value in plain.items() if key in {"rules", "disable"}}

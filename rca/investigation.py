@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
 from rca.diagnosis import Hypothesis
+from rca.ingest.remote import Root
 from rca.notes import Notes
 from rca.observation import Observed, Progress
 from rca.rules.load import Knowledge
@@ -38,9 +39,12 @@ class Options:
     """`FILE.py:FUNCTION` that builds a model in place of the tiny twin; this program is run."""
     redact: RedactMode = "default"
     jobs: int = 1
+    """Processes that read files; 0 for one per processor. For few bytes none is started."""
+    cluster: str | None = None
+    """Address of the scheduler of a Dask cluster whose workers read the files (`tcp://host:8786`)."""
     strict: bool = False
     """Raise what a plug-in raises instead of noting it in the report."""
-    baseline: Path | None = None
+    baseline: Root | None = None
     """Directory of a healthy run of the same job, to compare with."""
     partial: bool = False
     """Ctrl-C during the experiments ends them and gives what was found so far, instead of raising KeyboardInterrupt."""
@@ -49,7 +53,7 @@ class Options:
 def tested(
     found: Sequence[Hypothesis],
     *,
-    run_dir: Path,
+    run_dir: Root,
     knowledge: Knowledge,
     seen: Observed,
     options: Options,
@@ -99,14 +103,15 @@ def tested(
     return after
 
 
-def _material(run_dir: Path, seen: Observed, options: Options) -> Material:
+def _material(run_dir: Root, seen: Observed, options: Options) -> Material:
     """Return what experiments may use beside the profile; a healthy run only where its differences count."""
     from rca.experiments.interface import Material
     from rca.experiments.profile import run_profile
 
     healthy = seen.view.healthy if seen.baseline is not None and seen.baseline.used else None
     return Material(
-        folder=run_dir,
+        folder=run_dir if isinstance(run_dir, Path) else None,
+        elsewhere="" if isinstance(run_dir, Path) else str(run_dir),
         data=options.data,
         twin=options.twin,
         baseline=None if healthy is None else run_profile(healthy.events, healthy.facts),

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
+from contextlib import closing
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -10,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from rca.baseline import Baseline
 from rca.diagnosis import SourceRecord
-from rca.errors import NothingReadable, UsageError
+from rca.errors import NothingReadable, UnusableBaseline, UsageError
 from rca.events import EventTable
 from rca.facts.baseline import baseline_facts
 from rca.facts.interface import Fact, FactFunction
@@ -20,10 +21,12 @@ from rca.hypotheses.match import View
 from rca.hypotheses.score import Ranking, rank
 from rca.ingest.archives import is_archive
 from rca.ingest.discover import discover
+from rca.ingest.gathered import Gathered
 from rca.ingest.interface import IngestContext, Ingested, Source
-from rca.ingest.parallel import in_processes
+from rca.ingest.parallel import in_processes, pays, processors
 from rca.ingest.read import read_source
 from rca.ingest.registry import INGESTORS
+from rca.ingest.remote import Remote, Root
 from rca.ingest.text import TextIngestor
 from rca.notes import Notes
 from rca.rules.load import Knowledge
@@ -33,7 +36,19 @@ if TYPE_CHECKING:
     from rca.compare.interface import Side
 
 Progress = Callable[[str, int, int], None]
-"""Stage, done, total."""
+"""Stage, done, total: bytes while files are read, arms while an experiment runs."""
+
+_Outcome = tuple[SourceRecord, Ingested | None]
+
+
+@dataclass(frozen=True)
+class Readers:
+    """Who reads the files."""
+
+    jobs: int = 1
+    """Processes of this machine; 0 for one per processor. Where few bytes are to be read, none is started."""
+    cluster: str | None = None
+    """Address of the scheduler of a Dask cluster, whose workers read instead."""
 
 
 @dataclass(frozen=True)
@@ -58,17 +73,17 @@ class Observed:
 
 
 def observed(
-    run_dir: Path, knowledge: Knowledge, notes: Notes, *, baseline: Path | None, jobs: int, tell: Progress
+    run_dir: Root, knowledge: Knowledge, notes: Notes, *, baseline: Root | None, readers: Readers, tell: Progress
 ) -> Observed:
     """Read a run and compute its facts, those of the comparison with a healthy run among them.
 
-    Raises UsageError for a directory that does not exist and for a baseline that cannot be read, NothingReadable for a
-    run without a readable file.
+    Raises UsageError for a directory that does not exist, UnusableBaseline for a baseline that cannot be read,
+    NothingReadable for a run without a readable file.
     """
-    healthy = None if baseline is None else _healthy(baseline, knowledge, notes, jobs=jobs, tell=tell)
+    healthy = None if baseline is None else _healthy(baseline, knowledge, notes, readers=readers, tell=tell)
     opposed = contrast = None
     with notes.timed("read"):
-        reading = _read(run_dir, knowledge, notes, jobs=jobs, tell=tell)
+        reading = _read(run_dir, knowledge, notes, readers=readers, tell=tell)
     if healthy is not None:
         reading, opposed = _opposed(run_dir, reading, healthy, notes)
     with notes.timed("facts"):
@@ -88,23 +103,23 @@ def observed(
     )
 
 
-def _healthy(folder: Path, knowledge: Knowledge, notes: Notes, *, jobs: int, tell: Progress) -> Side:
+def _healthy(folder: Root, knowledge: Knowledge, notes: Notes, *, readers: Readers, tell: Progress) -> Side:
     """Read the healthy run that the run in question is compared with, and judge whether it was healthy."""
     from rca.compare.comparison import doubts
 
     told = Notes(strict=notes.strict)
     with notes.timed("baseline"):
         try:
-            reading = _read(folder, knowledge, told, jobs=jobs, tell=tell)
+            reading = _read(folder, knowledge, told, readers=readers, tell=tell)
         except (NothingReadable, UsageError) as error:
-            raise UsageError(f"the baseline cannot be used: {error}") from error
+            raise UnusableBaseline(f"the baseline cannot be used: {error}") from error
         facts = extract_facts(reading.events, told)
         ranking = ranking_of(View(events=reading.events, facts=facts), knowledge)
     notes.warnings += [f"In the baseline, {warning}" for warning in told.warnings]
     return _side(folder, reading, facts, doubts=doubts(facts, *answer(ranking, knowledge.calibration)))
 
 
-def _side(folder: Path, reading: Reading, facts: Mapping[str, Fact], *, doubts: Sequence[str] = ()) -> Side:
+def _side(folder: Root, reading: Reading, facts: Mapping[str, Fact], *, doubts: Sequence[str] = ()) -> Side:
     from rca.compare.interface import Side
 
     logs = {record.path for record in reading.records if record.status == "read" and record.kind == TextIngestor.name}
@@ -119,7 +134,7 @@ def _side(folder: Path, reading: Reading, facts: Mapping[str, Fact], *, doubts: 
     )
 
 
-def _opposed(run_dir: Path, reading: Reading, healthy: Side, notes: Notes) -> tuple[Reading, Opposed | None]:
+def _opposed(run_dir: Root, reading: Reading, healthy: Side, notes: Notes) -> tuple[Reading, Opposed | None]:
     """Lay the runs beside each other; what the healthy one says as well is no sign of failure."""
     from rca.compare.comparison import oppose
 
@@ -132,7 +147,7 @@ def _opposed(run_dir: Path, reading: Reading, healthy: Side, notes: Notes) -> tu
 
 
 def _compared(
-    run_dir: Path, reading: Reading, opposed: Opposed, facts: Mapping[str, Fact], notes: Notes
+    run_dir: Root, reading: Reading, opposed: Opposed, facts: Mapping[str, Fact], notes: Notes
 ) -> tuple[Baseline | None, Mapping[str, Fact]]:
     """Return what differs between the two runs, and the facts with those that follow from it."""
     from rca.compare.comparison import compare
@@ -159,41 +174,69 @@ def _listed(function: FactFunction, events: EventTable) -> Sequence[Fact]:
     return tuple(function(events))
 
 
-def _read(run_dir: Path, knowledge: Knowledge, notes: Notes, *, jobs: int, tell: Progress) -> Reading:
-    if not run_dir.is_dir() and not (is_archive(run_dir.name) and run_dir.is_file()):
+def _read(run_dir: Root, knowledge: Knowledge, notes: Notes, *, readers: Readers, tell: Progress) -> Reading:
+    if isinstance(run_dir, Path) and not run_dir.is_dir() and not (is_archive(run_dir.name) and run_dir.is_file()):
         raise UsageError(f"{run_dir} is not a directory or an archive; give the folder that holds the logs of the run")
     context = IngestContext(signatures=knowledge.patterns)
     sources, skipped = discover(run_dir, context.limits)
     records: list[SourceRecord] = list(skipped)
-    parts = []
+    gathered = Gathered()
     texts = 0
-    for done, (source, (record, ingested)) in enumerate(_mapped(sources, context, notes, jobs=jobs)):
-        tell(f"read {source.path}", done, len(sources))
+    for source, (record, ingested) in _mapped(sources, context, notes, readers=readers, tell=tell):
         records.append(record)
         if ingested is not None:
-            parts.append(ingested.events)
+            gathered.add(source, ingested.events)
             texts += ingested.text
     if not any(record.status == "read" for record in records):
         reasons = "; ".join(f"{record.path}: {record.why}" for record in records[:3]) or "it holds no files"
         raise NothingReadable(f"nothing in {run_dir} could be read ({reasons})")
     records.sort(key=lambda record: record.path)
-    return Reading(tuple(sources), tuple(records), EventTable.from_parts(parts, text_sources=texts))
+    return Reading(tuple(sources), tuple(records), EventTable.from_parts(gathered.tables(), text_sources=texts))
 
 
 def _mapped(
-    sources: Sequence[Source], context: IngestContext, notes: Notes, *, jobs: int
-) -> Iterator[tuple[Source, tuple[SourceRecord, Ingested | None]]]:
-    """Read every source, here or in worker processes, in the order given."""
+    sources: Sequence[Source], context: IngestContext, notes: Notes, *, readers: Readers, tell: Progress
+) -> Iterator[tuple[Source, _Outcome]]:
+    """Read every source, here, in worker processes or on a cluster, in the order given whichever is done first."""
+    waiting: dict[int, tuple[_Outcome, Sequence[str]]] = {}
+    size, total = 0, sum(source.size for source in sources)
+    following = 0
+    with closing(_read_by(sources, context, readers)) as finished:
+        for done, (index, result) in enumerate(finished, 1):
+            source = sources[index]
+            tell(f"read {done}/{len(sources)} {source.path}", size, total)
+            told = Notes(strict=notes.strict)
+            outcome = told.guarded(f"reading {source.path}", result, _lost(source))
+            waiting[index] = outcome, told.warnings
+            size += source.size
+            while following in waiting:
+                outcome, warnings = waiting.pop(following)
+                notes.warnings += warnings
+                yield sources[following], outcome
+                following += 1
+
+
+def _read_by(
+    sources: Sequence[Source], context: IngestContext, readers: Readers
+) -> Generator[tuple[int, Callable[[], _Outcome]], None, None]:
+    """Give a call that reads a source, or tells what was read of it, with its index."""
     read = partial(read_source, ingestors=INGESTORS, context=context)
-    if jobs > 1 and len(sources) > 1:
-        for source, result in in_processes(sources, read, jobs=jobs):
-            yield source, notes.guarded(f"reading {source.path}", result, _lost(source))
-    else:
-        for source in sources:
-            yield source, notes.guarded(f"reading {source.path}", partial(read, source), _lost(source))
+    if readers.cluster is not None and sources:
+        from rca.ingest.cluster import on_cluster
+
+        yield from on_cluster(sources, read, address=readers.cluster)
+        return
+    jobs = readers.jobs or processors()
+    sizes = [source.size for source in sources]
+    everywhere = all(source.file.shared for source in sources if isinstance(source.file, Remote))
+    if jobs > 1 and everywhere and pays(sizes):
+        yield from in_processes(sources, read, sizes=sizes, jobs=jobs)
+        return
+    for index, source in enumerate(sources):
+        yield index, partial(read, source)
 
 
-def _lost(source: Source) -> tuple[SourceRecord, Ingested | None]:
+def _lost(source: Source) -> _Outcome:
     why = "the reader failed; the warnings say how"
     return SourceRecord(path=source.path, status="skipped", why=why, bytes=source.size), None
 
@@ -210,7 +253,7 @@ def ranking_of(view: View, knowledge: Knowledge) -> Ranking:
     return rank(causes, view, signatures=knowledge.signatures, calibration=knowledge.calibration)
 
 
-def run_name(run_dir: Path) -> str:
+def run_name(run_dir: Root) -> str:
     """Name of the run: its folder, or the folder above when it is just called `run`."""
-    resolved = run_dir.resolve()
+    resolved = run_dir.resolve() if isinstance(run_dir, Path) else run_dir
     return f"{resolved.parent.name}/{resolved.name}" if resolved.name == "run" else resolved.name

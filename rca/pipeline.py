@@ -27,9 +27,10 @@ from rca.hypotheses.decide import answer
 from rca.hypotheses.match import View, met_rules
 from rca.hypotheses.score import NONE, Ranking, rank
 from rca.ingest.context import lines_around
+from rca.ingest.remote import Root, run_place
 from rca.investigation import Options, tested
 from rca.notes import Notes
-from rca.observation import Progress, Reading, healthy_beside, observed, ranking_of, run_name
+from rca.observation import Progress, Readers, Reading, healthy_beside, observed, ranking_of, run_name
 from rca.redact import redact_diagnosis
 from rca.rules.load import Knowledge, load
 from rca.rules.schema import Calibration
@@ -67,6 +68,7 @@ def analyze(
 ) -> Diagnosis:
     """Find out why the job that left `run_dir` behind failed or trains badly.
 
+    `run_dir` and `baseline` are folders, archives, or URLs of either in a store that fsspec opens (`s3://bucket/run`).
     `rules` are further knowledge folders, `disabled` ids of rules to leave out, `baseline` is a healthy run of the
     same job. Raises UsageError for a directory that does not exist and for a baseline that cannot be read,
     NothingReadable for a run without a readable file, KnowledgeError for a wrong rule file.
@@ -74,15 +76,16 @@ def analyze(
     knowledge = load(rules, disabled=disabled)
     chosen = options or Options()
     if baseline is not None:
-        chosen = replace(chosen, baseline=Path(baseline))
-    return examine(Path(run_dir), knowledge, options=chosen, progress=progress).diagnosis
+        chosen = replace(chosen, baseline=run_place(baseline))
+    return examine(run_place(run_dir), knowledge, options=chosen, progress=progress).diagnosis
 
 
-def examine(run_dir: Path, knowledge: Knowledge, *, options: Options, progress: Progress | None = None) -> Analysis:
+def examine(run_dir: Root, knowledge: Knowledge, *, options: Options, progress: Progress | None = None) -> Analysis:
     """Analyse a run directory with knowledge that is loaded already; see `analyze`."""
     notes = Notes(strict=options.strict)
     tell = progress or _silent
-    seen = observed(run_dir, knowledge, notes, baseline=options.baseline, jobs=options.jobs, tell=tell)
+    readers = Readers(jobs=options.jobs, cluster=options.cluster)
+    seen = observed(run_dir, knowledge, notes, baseline=options.baseline, readers=readers, tell=tell)
     reading, view, facts = seen.reading, seen.view, seen.facts
     events = reading.events
     with notes.timed("rank"):
@@ -133,7 +136,7 @@ def observe(run_dir: Path, knowledge: Knowledge) -> View:
     A folder `baseline` beside a folder `run` is the healthy run that belongs to it.
     """
     healthy = healthy_beside(run_dir)
-    return observed(run_dir, knowledge, Notes(strict=True), baseline=healthy, jobs=1, tell=_silent).view
+    return observed(run_dir, knowledge, Notes(strict=True), baseline=healthy, readers=Readers(), tell=_silent).view
 
 
 def order(view: View, knowledge: Knowledge) -> tuple[str, ...]:
@@ -150,7 +153,7 @@ def order(view: View, knowledge: Knowledge) -> tuple[str, ...]:
 
 
 def _diagnosis(
-    run_dir: Path,
+    run_dir: Root,
     reading: Reading,
     *,
     facts: Mapping[str, Fact],
@@ -179,7 +182,7 @@ def _diagnosis(
     return Diagnosis(
         rca_version=rca.__version__,
         generated=dt.datetime.now(dt.timezone.utc).isoformat(timespec="seconds").replace("+00:00", "Z"),
-        run=overview(run_name(run_dir), run_dir, events, reading.records),
+        run=overview(run_name(run_dir), str(run_dir), events, reading.records),
         verdict=chosen,
         failure=observed,
         hypotheses=after.hypotheses,

@@ -12,28 +12,35 @@ import pytest
 
 from rca.progress import progress
 
-SCRIPT = """
+READING = """
 import time
 from rca.progress import progress
 with progress(enabled=True) as tell:
-    tell("read a.log", 1, 4)
-    for done in range(5):
+    for done in range(20):
+        tell(f"read {done + 1}/20 logs/rank_{done}[red].log", done * 10_000_000, 200_000_000)
+        time.sleep(0.1)
+"""
+EXPERIMENT = """
+import time
+from rca.progress import progress
+with progress(enabled=True) as tell:
+    tell("rank", 0, 1)
+    for done in range(9):
         tell("experiment lr_tenth", done, 9)
-        time.sleep(0.15)
+        time.sleep(0.2)
+"""
+QUICK = """
+from rca.progress import progress
+with progress(enabled=True) as tell:
+    tell("read 1/1 a.log", 1, 4)
 """
 
 
-def test_without_a_terminal_nothing_is_drawn(capsys: pytest.CaptureFixture[str]) -> None:
-    with progress(enabled=False) as tell:
-        tell("read a.log", 1, 4)
-    assert capsys.readouterr() == ("", "")
-
-
-def test_on_a_terminal_experiments_show_their_arms_and_the_time_left(tmp_path: Path) -> None:
+def drawn(script: str, tmp_path: Path) -> str:
     ours, theirs = pty.openpty()
-    (tmp_path / "go.py").write_text(SCRIPT)
+    (tmp_path / "go.py").write_text(script)
     streams = {"stdin": theirs, "stdout": theirs, "stderr": theirs}
-    environment = {**os.environ, "TERM": "xterm", "COLUMNS": "100"}
+    environment = {**os.environ, "TERM": "xterm", "COLUMNS": "120"}
     child = subprocess.Popen([sys.executable, str(tmp_path / "go.py")], env=environment, **streams)
     os.close(theirs)
     drawn = b""
@@ -45,9 +52,31 @@ def test_on_a_terminal_experiments_show_their_arms_and_the_time_left(tmp_path: P
         if not part:
             break
         drawn += part
+    os.close(ours)
     assert child.wait(timeout=60) == 0
-    text = drawn.decode()
-    assert "read a.log" in text
-    assert "experiment lr_tenth" in text
-    assert "4/9 arms" in text
+    return drawn.decode()
+
+
+def test_without_a_terminal_nothing_is_drawn(capsys: pytest.CaptureFixture[str]) -> None:
+    with progress(enabled=False) as tell:
+        tell("read a.log", 1, 4)
+    assert capsys.readouterr() == ("", "")
+
+
+def test_on_a_terminal_files_show_bytes_speed_and_the_time_left(tmp_path: Path) -> None:
+    text = drawn(READING, tmp_path)
+    assert "20/20 logs/rank_19[red].log" in text
+    assert "190.0 MB of 200.0 MB" in text
+    assert "MB/s" in text
     assert "0:0" in text
+
+
+def test_on_a_terminal_experiments_show_their_arms_and_the_time_left(tmp_path: Path) -> None:
+    text = drawn(EXPERIMENT, tmp_path)
+    assert "experiment lr_tenth" in text
+    assert "8/9 arms" in text
+    assert "0:0" in text
+
+
+def test_what_is_done_within_a_second_draws_nothing(tmp_path: Path) -> None:
+    assert drawn(QUICK, tmp_path).strip() == ""

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from pathlib import Path
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -18,13 +17,13 @@ _FRAMEWORKS = (
 )  # fmt: skip
 
 
-def overview(name: str, path: Path, events: EventTable, sources: Sequence[SourceRecord]) -> Run:
+def overview(name: str, path: str, events: EventTable, sources: Sequence[SourceRecord]) -> Run:
     """Return the extent of the run as its sources show it."""
     times = [int(value) for value in _ends(events.table["time"].cast(pa.int64()))]
     steps = [int(value) for value in _ends(_training_steps(events))]
     return Run(
         name=name,
-        path=str(path),
+        path=path,
         files=len(sources),
         bytes=sum(source.bytes for source in sources),
         ranks=events.ranks,

@@ -172,6 +172,8 @@ class Material:
 
     folder: Path | None = None
     """The run directory; hostile, so nothing in it is executed or unpickled."""
+    elsewhere: str = ""
+    """Address of a run directory of a remote store, which has no folder here."""
     data: Path | None = None
     """Samples that the user named with `--data`."""
     twin: str | None = None

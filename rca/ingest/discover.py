@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import re
 import stat
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -14,6 +14,9 @@ from rca.ingest.archives import Member, is_archive, members
 from rca.ingest.content import open_source
 from rca.ingest.file_names import is_log_name
 from rca.ingest.interface import Limits, Place, Source
+from rca.ingest.rank_files import with_ranks
+from rca.ingest.remote import Remote, Root, listing
+from rca.ingest.shares import with_shares
 from rca.ingest.timestamps import first_full_date
 
 __all__ = ["discover", "open_source", "path_host", "path_rank"]
@@ -38,17 +41,23 @@ _NAMED_HOST = re.compile(
 _NUMBERED_HOST = re.compile(r"(?:^|[/._-])(node|host)[._-]?(\d{1,5})(?=$|[/._-])", re.I)
 
 
-def discover(run_dir: Path, limits: Limits | None = None) -> tuple[list[Source], list[SourceRecord]]:
+def discover(run_dir: Root, limits: Limits | None = None) -> tuple[list[Source], list[SourceRecord]]:
     """Return the files of a run directory in the order of their paths, and what was left out with the reason.
 
     Links are never followed: a link into the directory names a file that is read under its own name, and a link out
     of it leads to what the job does not own. An archive (tar, zip) is a folder of its members, and may be the run.
+    Raises UsageError for a remote store that does not list the run.
     """
     limits = limits or Limits()
     skipped: list[SourceRecord] = []
     sources: list[Source] = []
     packed = is_archive(run_dir.name) and run_dir.is_file()
-    found = _unpacked(run_dir, "", 0, skipped) if packed else _walk(run_dir, run_dir.resolve(), "", 0, skipped)
+    if packed:
+        found = _unpacked(run_dir, "", 0, skipped)
+    elif isinstance(run_dir, Remote):
+        found = _stored(run_dir, skipped)
+    else:
+        found = _walk(run_dir, run_dir.resolve(), "", 0, skipped)
     for source in found:
         if len(sources) >= limits.files:
             why = f"The directory holds more than {limits.files:,} files; this one and those after it were left out."
@@ -56,7 +65,7 @@ def discover(run_dir: Path, limits: Limits | None = None) -> tuple[list[Source],
             break
         sources.append(source)
     known = _known_time(sources)
-    return [replace(source, known_time=known) for source in sources], skipped
+    return with_shares(with_ranks([replace(source, known_time=known) for source in sources])), skipped
 
 
 def _known_time(sources: Sequence[Source]) -> int | None:
@@ -131,26 +140,42 @@ def _file(place: Place, path: str, size: int, depth: int, skipped: list[SourceRe
 def _unpacked(archive: Place, prefix: str, depth: int, skipped: list[SourceRecord]) -> Iterator[Source]:
     """List an archive as a folder, archives in it among them."""
     try:
-        listing = members(archive)
+        listed = members(archive)
     except OSError as error:
         skipped.append(_skip(prefix or archive.name, f"The archive cannot be read: {error.strerror or error}."))
         return
-    if listing.damage:
-        why = f"The archive was read in part: {listing.damage}. The {len(listing.files):,} files before that were read."
+    if listed.damage:
+        why = f"The archive was read in part: {listed.damage}. The {len(listed.files):,} files before that were read."
         skipped.append(_skip(prefix or archive.name, why))
-    for path, why in listing.left_out.items():
+    for path, why in listed.left_out.items():
         skipped.append(_skip(f"{prefix}/{path}" if prefix else path, why))
+    files = ((path, Member(archive, path), found.size) for path, found in sorted(listed.files.items()))
+    yield from _flat(files, prefix, depth, skipped)
+
+
+def _stored(root: Remote, skipped: list[SourceRecord]) -> Iterator[Source]:
+    """List a remote folder."""
+    found = listing(root)
+    skipped += [_skip(path, why) for path, why in found.left_out.items()]
+    yield from _flat(((path, file, file.size or 0) for path, file in found.files.items()), "", 0, skipped)
+
+
+def _flat(
+    files: Iterable[tuple[str, Place, int]], prefix: str, depth: int, skipped: list[SourceRecord]
+) -> Iterator[Source]:
+    """Go through the files of a listing that knows no folders, only paths."""
     tools: set[str] = set()
-    for path, found in sorted(listing.files.items()):
+    for path, place, size in files:
         parts = path.split("/")[:-1]
+        shown = f"{prefix}/{path}" if prefix else path
         tool = next((index for index, part in enumerate(parts) if part in _NOT_OUTPUT), None)
         if tool is not None:
             tools.add("/".join(parts[: tool + 1]))
-            continue
-        place = Member(archive, path)
-        yield from _file(place, f"{prefix}/{path}" if prefix else path, found.size, depth, skipped)
-    for path in sorted(tools):
-        skipped.append(_skip(f"{prefix}/{path}" if prefix else path, _TOOLS))
+        elif len(parts) > _DEPTH:
+            skipped.append(_skip(shown, f"Folders more than {_DEPTH} levels deep are not read."))
+        else:
+            yield from _file(place, shown, size, depth, skipped)
+    skipped += [_skip(f"{prefix}/{path}" if prefix else path, _TOOLS) for path in sorted(tools)]
 
 
 def _link_reason(link: Path, root: Path) -> str:

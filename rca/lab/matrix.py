@@ -25,7 +25,7 @@ from rca.lab.measure import Row, run_of
 from rca.lab.scenarios import Scenario, profile_of
 from rca.lab.speaking import speaks
 from rca.notes import Notes
-from rca.observation import observed, ranking_of
+from rca.observation import Readers, observed, ranking_of
 from rca.rules.load import Knowledge, load
 from rca.rules.schema import ExperimentRule
 
@@ -76,7 +76,7 @@ _KEPT = {"cause", "title", "probability", "status", "experiments", "explained_by
 
 def seen(run: Path, knowledge: Knowledge) -> tuple[RunProfile, tuple[Hypothesis, ...]]:
     """Return the profile of a run and what the rules alone make of it."""
-    found = observed(run, knowledge, Notes(strict=True), baseline=None, jobs=1, tell=lambda *_: None)
+    found = observed(run, knowledge, Notes(strict=True), baseline=None, readers=Readers(), tell=lambda *_: None)
     ranking = ranking_of(found.view, knowledge)
     events, facts = found.reading.events, found.facts
     candidates = hypotheses(ranking.candidates, events, facts, context=lambda _places: {}, meanings=CATALOGUE)

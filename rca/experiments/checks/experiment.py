@@ -49,7 +49,7 @@ class ProbeExperiment:
                 raise ExperimentError(f"there is no check `{rule.probe}`; there are {', '.join(CHECKS)}")
             lacking = sorted(set(rule.needs) - left(self.material)) if rule.needs else []
             if lacking:
-                raise ExperimentError(_NEEDS[lacking[0]])
+                raise ExperimentError(_lacking(lacking[0], self.material))
             asked = Asked(rule, self.profile, self.material, self._measure)
             outcome = CHECKS[rule.probe].judge(asked)
         except ExperimentError as error:
@@ -75,6 +75,12 @@ class ProbeExperiment:
             raise unfinished("the check did not finish", answer)
         found: Found = answer.result
         return found
+
+
+def _lacking(need: str, material: Material) -> str:
+    if material.elsewhere:
+        return f"checks of files need a folder of this machine, and the run lies at {material.elsewhere}; copy it here"
+    return _NEEDS[need]
 
 
 def _plain(text: str) -> str:
