@@ -10,7 +10,10 @@ from rca.facts.collective_reports import Wait, named_ranks, waits
 from rca.facts.curves import config_number
 from rca.facts.emit import emit, number
 from rca.facts.interface import Fact, FactFunction
+from rca.facts.matching import COMPLETE
 from rca.facts.progress import clock
+from rca.facts.recorded_collectives import absence_of, agreement_of
+from rca.facts.recorded_state import Verdict, verdict
 from rca.facts.roles import owner
 
 CATALOGUE: Mapping[str, str] = {
@@ -72,7 +75,11 @@ def reports(events: EventTable) -> Iterator[Fact]:
 
 
 def agreement(events: EventTable) -> Iterator[Fact]:
-    """Do the ranks wait in the same collective?"""
+    """Do the ranks wait in the same collective? Flight recorders know more than the messages of the watchdogs."""
+    recorded = _recorded(events)
+    if recorded is not None:
+        yield from agreement_of(recorded)
+        return
     largest = _largest_group([wait for wait in waits(events) if wait.timed_out])
     if len(largest) < 2:
         return
@@ -122,6 +129,10 @@ def _odd(largest: Sequence[Wait]) -> list[int]:
 
 def absence(events: EventTable) -> Iterator[Fact]:
     """Who is not waiting: missing from the timeouts, idle, or named as lagging?"""
+    recorded = _recorded(events)
+    if recorded is not None:
+        yield from absence_of(recorded)
+        return
     found = waits(events)
     idle = _idle(events)
     if any(wait.enqueued is not None and wait.completed is not None for wait in found):
@@ -144,6 +155,9 @@ def absence(events: EventTable) -> Iterator[Fact]:
 
 def culprit(events: EventTable) -> tuple[int, str] | None:
     """Return the one rank that the waiting ranks point at, and why; None when they point at nobody or at several."""
+    recorded = _recorded(events)
+    if recorded is not None and len(recorded.blamed) == 1:
+        return recorded.blamed[0], recorded.match.says.rstrip(".")
     found = waits(events)
     timed_out = [wait for wait in found if wait.timed_out]
     idle = [wait.rank for wait in _idle(events)]
@@ -164,9 +178,16 @@ def pointing(events: EventTable) -> Iterator[Fact]:
     """Whom do the waiting ranks point at?"""
     found = culprit(events)
     if found is not None:
-        seen = [wait.event.event_id for wait in waits(events)]
+        recorded = _recorded(events)
+        seen = list(recorded.events if recorded is not None else ()) + [wait.event.event_id for wait in waits(events)]
         says = f"The waiting ranks point at rank {found[0]}: {found[1]}."
         yield from emit("collective.culprit", found[0], says, events=seen)
+
+
+def _recorded(events: EventTable) -> Verdict | None:
+    """Return what flight recorders say; None where there are none, or where nothing they hold is unfinished."""
+    found = verdict(events)
+    return None if found is None or found.state == COMPLETE else found
 
 
 def _lagging(events: EventTable, largest: Sequence[Wait]) -> Iterator[Fact]:

@@ -19,6 +19,7 @@ from rca.ingest.blocks.traceback import TracebackParser
 from rca.ingest.config_files import ConfigFileIngestor
 from rca.ingest.csv_files import CsvIngestor
 from rca.ingest.document import BlockParser
+from rca.ingest.flight_recorder import FlightRecorderIngestor
 from rca.ingest.gguf_files import GgufIngestor
 from rca.ingest.gpu_query import GpuQueryIngestor
 from rca.ingest.interface import Ingestor
@@ -68,6 +69,7 @@ _LOGS = TextIngestor(BLOCKS, after_metrics=AFTER_METRICS)
 INGESTORS: tuple[Ingestor, ...] = (
     TensorBoardIngestor(),
     ProfilerTraceIngestor(),
+    FlightRecorderIngestor(),
     LfsPointerIngestor(),
     MlflowIngestor(),
     SafetensorsIngestor(),

@@ -1,0 +1,238 @@
+"""Entries of a flight-recorder dump by process group: what was called, in which order, how far it came."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from rca.ingest.stack_states import is_library
+from rca.recording import COMPLETED, LEFT, SCHEDULED, STARTED, Call, Recording, Shapes, Transfer
+
+MAX_ENTRIES = 20_000
+"""Entries kept of one process group, the newest; the recorder keeps 2,000 unless it is told otherwise."""
+MAX_GROUPS = 256
+MAX_CALLS = 2_000
+"""Different calls of one group; a run whose shapes never repeat keeps its newest ones."""
+_TENSORS, _DIMENSIONS, _FRAMES, _WORDS = 64, 12, 48, 200
+_ORDER = {SCHEDULED: 0, STARTED: 1, LEFT: 2, COMPLETED: 3}
+_STATES = {"completed": COMPLETED, "started": STARTED, "scheduled": SCHEDULED}
+_COALESCED = "coalesced"
+
+
+@dataclass
+class GroupEntries:
+    """What one rank recorded of one process group."""
+
+    name: str
+    description: str
+    number: int | None
+    """Number of the group on that rank (`PG ID` in the messages of the watchdog)."""
+    collectives: dict[int, tuple[Call, str]] = field(default_factory=dict)
+    transfers: list[Transfer] = field(default_factory=list)
+    stacks: dict[int, list[dict[str, Any]]] = field(default_factory=dict)
+    """Frames by sequence number, innermost first, as they were recorded."""
+    created: dict[int, int] = field(default_factory=dict)
+    """Nanoseconds since the epoch at which a call was made, by sequence number."""
+    timeout_ms: int | None = None
+
+    @property
+    def pending(self) -> int | None:
+        """Sequence number of the oldest call that is not over; what is older than a completed one is over as well."""
+        done = max((seq for seq, (_, state) in self.collectives.items() if state == COMPLETED), default=-1)
+        waiting = (seq for seq, (_, state) in self.collectives.items() if state in (SCHEDULED, STARTED) and seq > done)
+        return min(waiting, default=None)
+
+    def recording(self) -> Recording:
+        """Return the newest entries in the order of their sequence numbers."""
+        table: dict[Call, int] = {}
+        kept: list[tuple[int, int, str]] = []
+        for seq in sorted(self.collectives, reverse=True)[:MAX_ENTRIES]:
+            call, state = self.collectives[seq]
+            index = table.setdefault(call, len(table))
+            if index >= MAX_CALLS:
+                break
+            kept.append((seq, index, state))
+        kept.reverse()
+        return Recording(
+            calls=tuple(table)[:MAX_CALLS],
+            seq=tuple(seq for seq, _, _ in kept),
+            call=tuple(index for _, index, _ in kept),
+            state="".join(state for _, _, state in kept),
+            transfers=tuple(self.transfers[-MAX_ENTRIES:]),
+        )
+
+
+def by_group(entries: Sequence[Any]) -> list[GroupEntries]:
+    """Sort the entries of a dump by process group. What is no entry is left out."""
+    groups: dict[tuple[str, str], GroupEntries] = {}
+    places: dict[tuple[int, ...], str] = {}
+    for entry in entries:
+        if not isinstance(entry, dict):
+            continue
+        name, description = _group(entry)
+        group = groups.get((name, description))
+        if group is None:
+            if len(groups) >= MAX_GROUPS:
+                continue
+            group = groups[name, description] = GroupEntries(name, description, whole(entry.get("pg_id")))
+        _add(group, entry, places)
+    return list(groups.values())
+
+
+def _add(group: GroupEntries, entry: Mapping[str, Any], places: dict[tuple[int, ...], str]) -> None:
+    backend, _, op = words(entry.get("profiling_name")).partition(":")
+    op = op or backend
+    frames = frames_of(entry)
+    call = Call(
+        op=op,
+        inputs=_shapes(entry.get("input_sizes")),
+        outputs=_shapes(entry.get("output_sizes")),
+        input_dtypes=_names(entry.get("input_dtypes")),
+        output_dtypes=_names(entry.get("output_dtypes")),
+        where=_place(frames, places),
+    )
+    state = _state(entry, backend)
+    pair = _pair(op)
+    if pair is not None:
+        sizes, dtypes = (call.inputs, call.input_dtypes) if pair[0] else (call.outputs, call.output_dtypes)
+        group.transfers.append(Transfer(*pair, _numel(sizes), ",".join(dtypes), state, call.where))
+        return
+    seq = whole(entry.get("collective_seq_id", entry.get("seq_id")))
+    if seq is None or (entry.get("is_p2p") is True):
+        return
+    known = group.collectives.get(seq)
+    group.collectives[seq] = (call, state) if known is None else _merged(known, call, state)
+    if known is None or op != _COALESCED:
+        group.stacks[seq] = frames
+    made = whole(entry.get("time_created_ns"))
+    if made is not None:
+        group.created.setdefault(seq, made)
+    group.timeout_ms = whole(entry.get("timeout_ms")) or group.timeout_ms
+
+
+def _merged(known: tuple[Call, str], call: Call, state: str) -> tuple[Call, str]:
+    """Join calls that were coalesced into one: they share a sequence number and complete together."""
+    first, before = known
+    joined = Call(
+        op=first.op
+        if call.op in (_COALESCED, first.op)
+        else call.op
+        if first.op == _COALESCED
+        else f"{first.op}+{call.op}",
+        inputs=(*first.inputs, *call.inputs)[:_TENSORS],
+        outputs=(*first.outputs, *call.outputs)[:_TENSORS],
+        input_dtypes=(*first.input_dtypes, *call.input_dtypes)[:_TENSORS],
+        output_dtypes=(*first.output_dtypes, *call.output_dtypes)[:_TENSORS],
+        where=first.where or call.where,
+    )
+    return joined._replace(op=joined.op[:_WORDS]), min(before, state, key=_ORDER.__getitem__)
+
+
+def _group(entry: Mapping[str, Any]) -> tuple[str, str]:
+    """Name and description; versions before 2.0 give only a number."""
+    named = entry.get("process_group")
+    if isinstance(named, (tuple, list)) and named:
+        description = words(named[1]) if len(named) > 1 else ""
+        return words(named[0]), "" if description == "undefined" else description
+    return words(named) or str(whole(entry.get("pg_id")) or 0), ""
+
+
+def _state(entry: Mapping[str, Any], backend: str) -> str:
+    """How far a call came. Gloo's recorder tells no state and marks a call as retired when it is over."""
+    if backend == "gloo":
+        return LEFT if entry.get("retired") is True else SCHEDULED
+    return _STATES.get(words(entry.get("state")), SCHEDULED)
+
+
+def _pair(op: str) -> tuple[bool, int, int] | None:
+    """Read `send 0->1` or `recv 1<-0` as (sends, source, destination)."""
+    kind, _, ends = op.partition(" ")
+    if kind == "send" and "->" in ends:
+        source, destination = ends.split("->", 1)
+    elif kind == "recv" and "<-" in ends:
+        destination, source = ends.split("<-", 1)
+    else:
+        return None
+    if not all(end.isascii() and end.isdigit() and len(end) < 8 for end in (source, destination)):
+        return None
+    return kind == "send", int(source), int(destination)
+
+
+def frames_of(entry: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """Return the recorded stack, innermost first."""
+    frames = entry.get("frames")
+    return [frame for frame in frames[:_FRAMES] if isinstance(frame, dict)] if isinstance(frames, list) else []
+
+
+def _place(frames: Sequence[Mapping[str, Any]], places: dict[tuple[int, ...], str]) -> str:
+    """Innermost frame outside the libraries. Frames are shared between entries, so each stack is looked at once."""
+    key = tuple(id(frame) for frame in frames)
+    if key not in places:
+        own = next((frame for frame in frames if not is_library(words(frame.get("filename")))), None)
+        places[key] = "" if own is None else place(own)
+    return places[key]
+
+
+def place(frame: Mapping[str, Any]) -> str:
+    """Write a frame as `train.py:41 in step`, with the folder that holds the file."""
+    file = "/".join(words(frame.get("filename")).replace("\\", "/").rsplit("/", 2)[-2:])
+    return f"{file}:{whole(frame.get('line')) or 0} in {words(frame.get('name'))}"
+
+
+def _shapes(sizes: Any) -> Shapes:
+    if not isinstance(sizes, (list, tuple)):
+        return ()
+    return tuple(
+        tuple(size for size in shape[:_DIMENSIONS] if type(size) is int and 0 <= size < 1 << 62)
+        for shape in sizes[:_TENSORS]
+        if isinstance(shape, (list, tuple))
+    )
+
+
+def _names(dtypes: Any) -> tuple[str, ...]:
+    return tuple(words(item) for item in dtypes[:_TENSORS]) if isinstance(dtypes, (list, tuple)) else ()
+
+
+def _numel(shapes: Shapes) -> int:
+    total = 0
+    for shape in shapes:
+        product = 1
+        for size in shape:
+            product *= size
+        total += product
+    return min(total, 1 << 62)
+
+
+def words(value: Any) -> str:
+    """Return a short text; what is no text is empty."""
+    return value[:_WORDS] if isinstance(value, str) else ""
+
+
+def whole(value: Any) -> int | None:
+    """Return a non-negative integer below 2**63, also where JSON holds it as text."""
+    if isinstance(value, str) and value.isascii() and value.isdigit() and len(value) < 19:
+        value = int(value)
+    return value if type(value) is int and 0 <= value < 1 << 63 else None
+
+
+def members(config: Any) -> Iterator[tuple[str, str, tuple[int, ...]]]:
+    """Yield name, description and global ranks of the groups that `pg_config` lists."""
+    for key, group in list(config.items())[:MAX_GROUPS] if isinstance(config, dict) else ():
+        if isinstance(group, dict):
+            description = words(group.get("desc"))
+            yield (
+                words(group.get("name")) or words(key),
+                "" if description == "undefined" else description,
+                _listed(group.get("ranks")),
+            )
+
+
+def _listed(ranks: Any) -> tuple[int, ...]:
+    """Ranks of a group: a list, or its text `[0, 1, 2]`."""
+    if isinstance(ranks, str):
+        ranks = ranks[: 8 * (1 << 20)].strip("[] ").split(",")
+    if not isinstance(ranks, (list, tuple)):
+        return ()
+    found = [whole(item.strip() if isinstance(item, str) else item) for item in ranks[: 1 << 20]]
+    return tuple(rank for rank in found if rank is not None and rank < 1 << 20)
