@@ -190,7 +190,21 @@ def _foreign(events: EventTable, start: int | None) -> list[Event] | None:
         and event.time < start
         and int(event.attr("memory_bytes") or 0) > _MUCH * float(sizes.get(event.attr("gpu")) or math.inf)
     ]
-    return told or early or None
+    return told or early or _of_other_users(processes) or None
+
+
+def _of_other_users(processes: Sequence[Event]) -> list[Event]:
+    """Return the processes of users who are on fewer devices than the one that is on most, where users are shown."""
+    devices: dict[str, set[object]] = {}
+    for event in processes:
+        if event.attr("user"):
+            devices.setdefault(str(event.attr("user")), set()).add((event.host, event.attr("gpu")))
+    most = max((len(used) for used in devices.values()), default=0)
+    owners = [user for user, used in devices.items() if len(used) == most]
+    if len(owners) != 1 or len(devices) < 2:
+        return []
+    others = [event for event in processes if event.attr("user") not in {None, owners[0]}]
+    return [event for event in others if int(event.attr("memory_bytes") or 0) >= _GIB]
 
 
 def _used(event: Event) -> str:

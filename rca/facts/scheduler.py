@@ -16,6 +16,7 @@ CATALOGUE: Mapping[str, str] = {
     "env.job_node_down": "node of the job that Slurm calls down, failed or not responding",
     "env.node_condition": "condition of a Kubernetes node that is not as it should be",
     "env.job_condition": "last condition of the Kubernetes job that says how it ended",
+    "env.pod_ended_by": "the warning of Kubernetes about the pod that tells most about its end",
     "env.eviction": "what the node was short of when it evicted the pod, or `other`",
 }
 _BAD_STATES = ("FAILED", "CANCELLED", "TIMEOUT", "NODE_FAIL", "PREEMPTED", "OUT_OF_ME", "BOOT_FAIL", "DEADLINE")
@@ -28,6 +29,21 @@ _RANGE = re.compile(
 )
 _MOST_NODES = 20_000
 _SHORT_OF = re.compile(r"low on resource: ([a-z-]+)")
+_TELLING = (
+    "OOMKilling",
+    "Preempted",
+    "Preempting",
+    "NodeNotReady",
+    "NodeLost",
+    "NodeShutdown",
+    "TaintManagerEviction",
+    "Evicted",
+    "DeadlineExceeded",
+    "FailedScheduling",
+    "FailedMount",
+    "BackOff",
+)
+"""Reasons of events, those that name the end of a pod before those that follow from it."""
 _PRESSURE = frozenset({"memorypressure", "diskpressure", "pidpressure", "networkunavailable"})
 
 
@@ -124,6 +140,17 @@ def _is_wrong(event: Event) -> bool:
     return (kind == "Ready" and status != "True") or (kind.lower() in _PRESSURE and status == "True")
 
 
+def ended_by(events: EventTable) -> Iterator[Fact]:
+    """Which warning of Kubernetes tells most about the end of the pod?"""
+    warned = [event for event in events.named("system.pod_event") if event.attr("type") == "Warning"]
+    for reason in _TELLING:
+        found = [event for event in warned if event.attr("reason") == reason]
+        if found:
+            says = f"Kubernetes warned: {reason}: {found[0].text[:200]}"
+            yield from emit("env.pod_ended_by", reason, says, events=_ids(found))
+            return
+
+
 def eviction(events: EventTable) -> Iterator[Fact]:
     """Was the pod evicted, and for want of what?"""
     pods = [item for item in events.named("system.container") if item.attr("pod_reason") == "Evicted"]
@@ -140,4 +167,4 @@ def _ids(events: Sequence[Event]) -> list[int]:
     return [event.event_id for event in events]
 
 
-FACTS: tuple[FactFunction, ...] = (accounts, nodes, conditions, eviction)
+FACTS: tuple[FactFunction, ...] = (accounts, nodes, conditions, ended_by, eviction)

@@ -9,8 +9,11 @@ from rca.events import EventBuilder
 from rca.ingest.cells import size_in_bytes
 from rca.ingest.config_rows import add_settings
 from rca.ingest.exit_codes import add_exit, signal_of
+from rca.ingest.timestamps import first_full_date
 
 MAX_OBJECTS = 500
+_MOST_REPORTS = 5000
+"""Events and conditions that are read of one document."""
 _INSPECTED = frozenset({"State", "HostConfig"})
 _MANIFEST = frozenset({"apiVersion", "kind"})
 
@@ -32,8 +35,78 @@ def add_cluster_document(out: EventBuilder, document: Any) -> None:
         elif _services(item):
             _add_services(out, item)
         else:
+            _add_reports(out, item)
             for pod in list(_pods(item))[:MAX_OBJECTS]:
                 _add_pod(out, pod)
+
+
+def _add_reports(out: EventBuilder, document: Mapping[str, Any]) -> None:
+    """Add the events of an object or list, and the conditions of its nodes and jobs."""
+    items = _list(document, "items") if "items" in document else [document]
+    for item in items[:_MOST_REPORTS]:
+        if item.get("involvedObject") or item.get("regarding"):
+            _add_event(out, item)
+            continue
+        kind, owner = str(item.get("kind", "")), _dict(item, "metadata").get("name")
+        if kind not in {"Pod", ""}:
+            for condition in _list(item, "status", "conditions")[:40]:
+                add_condition(out, condition, kind=kind, owner=owner)
+
+
+def _add_event(out: EventBuilder, item: Mapping[str, Any]) -> None:
+    about = _dict(item, "involvedObject") or _dict(item, "regarding")
+    message = str(item.get("message") or item.get("note") or "")
+    stamps = ("lastTimestamp", "eventTime", "firstTimestamp")
+    time = next((found for key in stamps if (found := first_full_date(str(item.get(key) or "")[:40].encode()))), None)
+    count = item.get("count") or _dict(item, "series").get("count")
+    attrs = {
+        "type": item.get("type"),
+        "reason": item.get("reason"),
+        "object": f"{str(about.get('kind', '')).lower()}/{about.get('name')}",
+        "namespace": about.get("namespace"),
+        "count": count if isinstance(count, int) else None,
+        "message": message[:500],
+    }
+    out.add(
+        kind="system",
+        name="system.pod_event",
+        time=time,
+        host=str(_dict(item, "source").get("host") or "") or None,
+        severity="warning" if item.get("type") == "Warning" else "info",
+        text=message,
+        attrs={key: value for key, value in attrs.items() if value is not None},
+    )
+
+
+def add_condition(
+    out: EventBuilder,
+    condition: Mapping[str, Any],
+    *,
+    kind: str,
+    owner: Any,
+    line: int | None = None,
+    offset: int | None = None,
+) -> None:
+    """Add one condition of a node or job as a system event."""
+    message = str(condition.get("message") or "")
+    when = condition.get("lastTransitionTime") or condition.get("lasttransitiontime")
+    attrs = {
+        "object_kind": kind,
+        "object": owner,
+        "type": str(condition.get("type")),
+        "status": str(condition.get("status")),
+        "reason": condition.get("reason"),
+        "message": message[:500],
+    }
+    out.add(
+        kind="system",
+        name="system.condition",
+        line=line,
+        offset=offset,
+        time=first_full_date(str(when or "")[:40].encode()),
+        text=message or str(condition.get("type")),
+        attrs={key: value for key, value in attrs.items() if value is not None},
+    )
 
 
 def _pods(item: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
@@ -83,6 +156,7 @@ def _add_pod(out: EventBuilder, pod: Mapping[str, Any]) -> None:
             "cpus": limits.get("cpu"),
             "shm_bytes": _shared_memory(container, volumes),
             "pod_reason": _dict(pod, "status").get("reason"),
+            "pod_message": str(_dict(pod, "status").get("message") or "")[:500] or None,
         }
         add_container(out, found)
         variables = {str(item.get("name")): item.get("value") for item in _list(container, "env")}

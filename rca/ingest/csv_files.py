@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import io
 import re
 from collections.abc import Iterator, Mapping
@@ -18,6 +19,7 @@ from rca.ingest.described import add_described
 from rca.ingest.generated_text import generation_columns
 from rca.ingest.interface import IngestContext, Ingested, Source
 from rca.ingest.metric_table import add_metrics
+from rca.ingest.prometheus_query import add_labelled_columns
 from rca.ingest.sample_files import SAMPLE_COLUMNS, add_samples
 from rca.ingest.structured import decode, plain_name, read_lines
 
@@ -42,7 +44,7 @@ def read_table(data: bytes, *, path: str) -> Table:
         raise UnreadableSource(f"{path} holds no table.")
     header = head[skip]
     delimiter = max(DELIMITERS, key=header.count)
-    names = _unique([name.strip().strip('"') for name in header.split(delimiter)])
+    names = _unique(_cells(header, delimiter))
     if all(number(name) is not None for name in names if name):
         raise UnreadableSource(f"{path} has no header line, so its columns have no names; add one.")
     ragged = 0
@@ -71,6 +73,12 @@ def read_table(data: bytes, *, path: str) -> Table:
     if table.num_rows > MAX_ROWS:
         found.warnings.append(f"{path}: only the first {MAX_ROWS:,} of {table.num_rows:,} rows were read.")
     return found
+
+
+def _cells(header: str, delimiter: str) -> list[str]:
+    """Return the names of the columns; names in quotes may hold delimiters and quotes (Grafana)."""
+    cells = next(csv.reader([header], delimiter=delimiter), []) if '"' in header else header.split(delimiter)
+    return [name.strip().strip('"') for name in cells]
 
 
 def _unique(names: list[str]) -> list[str]:
@@ -132,7 +140,9 @@ class CsvIngestor:
         table = read_table(data, path=source.path)
         out = EventBuilder(source.path, rank=source.rank, host=source.host)
         described = add_described(out, _Lists(table), path=source.path)
-        columns = {name: column for name, column in _named(table, source.path).items() if name not in described}
+        labelled = add_labelled_columns(out, table, table.lines)
+        taken = {*described, *labelled}
+        columns = {name: column for name, column in _named(table, source.path).items() if name not in taken}
         warnings = [
             *notes,
             *table.warnings,

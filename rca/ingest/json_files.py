@@ -58,8 +58,8 @@ def add_document(out: EventBuilder, name: str, document: Any, text: str) -> list
     if is_cluster_document(document):
         add_cluster_document(out, document)
         return []
-    if (warnings := add_tool_document(out, document)) is not None:
-        return warnings
+    if add_tool_document(out, document):
+        return []
     if is_tokenizer(name, document):
         add_tokenizer(out, name, document)
         return []

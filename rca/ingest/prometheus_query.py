@@ -3,19 +3,27 @@
 from __future__ import annotations
 
 import json
+import re
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 
+from rca.errors import UnreadableSource
 from rca.events import EventBuilder
 from rca.ingest.cells import number
 from rca.ingest.device_names import dcgm_name
 from rca.ingest.device_readings import stamps
+from rca.ingest.interface import IngestContext, Ingested, Source
+from rca.ingest.metric_table import column_of, time_of
 from rca.ingest.prometheus_names import known_name, owner_of
+from rca.ingest.structured import MAX_STRUCTURED, decode, parse_json, read_whole
 
 MAX_SERIES = 5000
 MAX_POINTS = 2_000_000
+_RESULT = re.compile(rb'"resultType"\s{0,4}:\s{0,4}"(?:matrix|vector)"')
 
 
 def is_query_answer(document: Any) -> bool:
@@ -73,3 +81,58 @@ def _add_series(out: EventBuilder, labels: dict[str, Any], points: list[list[Any
         host=owner.get("host", out.host),
         attrs=json.dumps(attrs, sort_keys=True, ensure_ascii=False),
     )
+
+
+_LABELLED = re.compile(r"([a-zA-Z_:][\w:]{0,200})\{(.{0,2000})\}")
+_LABEL = re.compile(r'([a-zA-Z_]\w{0,100})="([^"]{0,300})"')
+
+
+def add_labelled_columns(out: EventBuilder, columns: Mapping[str, Any], lines: npt.NDArray[np.int64]) -> set[str]:
+    """Add the columns whose heads are series with labels, as Grafana exports them; return their names."""
+    found = {name: match for name in columns if (match := _LABELLED.fullmatch(name)) is not None}
+    time_name = next((name for name in columns if name.strip().lower() in {"time", "timestamp"}), None)
+    if not found or time_name is None:
+        return set()
+    times = time_of(columns[time_name])
+    for name, match in found.items():
+        labels: dict[str, Any] = dict(_LABEL.findall(match[2]))
+        common, unit, factor = known_name(match[1])
+        owner = owner_of(labels, device=dcgm_name(match[1]) is not None)
+        cells = column_of(columns[name])
+        where = np.flatnonzero(cells.present)
+        if not len(where):
+            continue
+        attrs = {**labels, "series": match[1].lower(), **({"gpu": owner["gpu"]} if "gpu" in owner else {})}
+        out.extend(
+            len(where),
+            kind="metric",
+            name=common,
+            line=lines[where],
+            time=None if times is None else stamps(times.take(pa.array(where))),
+            value=cells.values[where] * factor,
+            unit=unit,
+            rank=owner.get("rank", out.rank),
+            host=owner.get("host", out.host),
+            attrs=json.dumps(attrs, sort_keys=True, ensure_ascii=False),
+        )
+    return {*found, time_name} if len(found) + 1 == len(columns) else set(found)
+
+
+class QueryAnswerIngestor:
+    """Reads a file that holds one answer of Prometheus."""
+
+    name = "prometheus query"
+
+    def accepts(self, source: Source, head: bytes) -> bool:  # noqa: ARG002 - the content decides, not the name
+        """Take JSON whose head names the type of the result."""
+        return head.lstrip()[:1] == b"{" and _RESULT.search(head) is not None
+
+    def read(self, source: Source, context: IngestContext) -> Ingested:
+        """Read the series. Raises UnreadableSource where the answer is broken or empty."""
+        data, _cut, notes = read_whole(source, context, MAX_STRUCTURED)
+        document = parse_json(decode(data), what=source.path)
+        out = EventBuilder(source.path, rank=source.rank, host=source.host)
+        warnings = add_query_answer(out, document) if is_query_answer(document) else []
+        if not len(out):
+            raise UnreadableSource(f"{source.path} is an answer of Prometheus without a sample.")
+        return Ingested(out.build(), lines=data.count(b"\n") + 1, bytes=len(data), warnings=(*notes, *warnings))

@@ -103,6 +103,8 @@ RULES = (
     Rule(r"^\s*Nvidia driver version\s*:\s*([0-9][\w.]*)", _system("driver")),
     Rule(r"(?i)^\s*(?:nvidia )?driver(?: version)?[\s:=]+([0-9]{3}\.[0-9][\w.]*)", _system("driver")),
     Rule(r"(?i)^\s*driver[\s:=]+[0-9]{3}\.[\w.]+ \(CUDA ([0-9]+\.[0-9]+)\)", _system("driver_cuda")),
+    Rule(r"^[-\s]*PyTorch version \(GPU\?\)\s*:\s*\S+ \((True|False)\)", _system("cuda_available"), alone=False),
+    Rule(r"^[-\s]*GPU type\s*:\s*(\S.*)", _system("gpu_name")),
     Rule(r"^\s*cuDNN version\s*:\s*(\S.*)", _system("cudnn")),
     Rule(r"^[-\s]*Python version\s*:\s*([0-9]+\.[0-9]+\S*)", _system("python")),
     Rule(r"^\s*Python platform\s*:\s*(\S.*)", _system("platform")),

@@ -1,4 +1,4 @@
-"""What kubectl says about a pod: `kubectl describe pod` and `kubectl get events`."""
+"""What kubectl says about pods and nodes: `kubectl describe`, `get pods`, `get events`."""
 
 from __future__ import annotations
 
@@ -9,12 +9,16 @@ import re2
 from rca.events import EventBuilder
 from rca.ingest.blocks.lines import add_system, claim, table_line, table_lines
 from rca.ingest.cells import size_in_bytes, whole
-from rca.ingest.containers import add_container
+from rca.ingest.containers import add_condition, add_container
 from rca.ingest.document import Document
 
 _PAIR = re2.compile(r"(\s*)([A-Za-z][\w ./()-]*?):(?:\s+(\S.*))?\s*")
 _EVENT = re2.compile(r"\s*(Normal|Warning)\s+(\w+)\s+(\S+(?: \(x(\d+) over [^)]*\))?)\s+(\S+)\s+(\S.*)")
-_LISTED = re2.compile(r"(\S+)\s+(Normal|Warning)\s+(\w+)\s+(\S+)\s+(\S.*)")
+_LISTED = re2.compile(r"(\S+(?:\s+\S+)?)\s+(Normal|Warning)\s+(\w+)\s+(\S+)\s+(\S.*)")
+_HEAD = re2.compile(r"[A-Za-z]+(?: (?:SEEN|GATES|NODE))?")
+_ENDED = frozenset(
+    {"OOMKilled", "Evicted", "Error", "ContainerCannotRun", "DeadlineExceeded", "NodeLost", "Preempting"}
+)
 _COUNT = re2.compile(r"\(x(\d+) over")
 _LOOK_BACK = 80
 _STATE_KEYS = ("reason", "exit code", "signal", "message")
@@ -54,36 +58,124 @@ class PodDescriptionParser:
 
 
 class PodEventsParser:
-    """Adds one `system.pod_event` a row of a pod's events."""
+    """Adds one `system.pod_event` a row of the events of pods and nodes, in all layouts of kubectl."""
 
     name = "kubectl events"
     triggers: tuple[str, ...] = (
         r"^\s*Type\s+Reason\s+Age\s+From\s+Message",
-        r"^LAST SEEN\s+TYPE\s+REASON\s+OBJECT\s+MESSAGE",
+        r"^(?:NAMESPACE\s+)?LAST SEEN\s+TYPE\s+REASON\s+OBJECT\s+.*MESSAGE",
     )
 
     def parse(self, document: Document, line: int, out: EventBuilder) -> int:
         """Read the rows below the header at `line`."""
-        listed = table_line(document, line).startswith("LAST SEEN")
+        head = table_line(document, line)
+        columns = _columns(head)
+        listed = "LAST SEEN" in head
         end = line + 1
         for place, text in table_lines(document, line + 1):
             plain = text.rstrip()
             if not plain.replace("-", "").strip():
                 end = place + 1
                 continue
-            match = _LISTED.fullmatch(plain) if listed else _EVENT.fullmatch(plain)
-            if match is None:
+            found = _listed(plain, columns) if listed else _described(plain)
+            if found is None:
                 break
-            kind, reason, message = (match[2], match[3], match[5]) if listed else (match[1], match[2], match[6])
-            count = _COUNT.search(plain)
-            attrs = {
-                "type": kind,
-                "reason": reason,
-                "count": whole(count[1]) if count else None,
-                "message": message[:500],
-            }
-            severity = "warning" if kind == "Warning" else "info"
+            attrs = {key: item[:500] if isinstance(item, str) else item for key, item in found.items()}
+            severity = "warning" if found["type"] == "Warning" else "info"
+            message = str(found["message"])
             add_system(out, document, place, name="system.pod_event", text=message, attrs=attrs, severity=severity)
+            end = place + 1
+        return claim(document, line, end) if end > line + 1 else line
+
+
+def _columns(head: str) -> list[tuple[str, int]]:
+    """Return the heads of a table of kubectl and where their columns start."""
+    return [(match[0].lower(), match.start()) for match in _HEAD.finditer(head)]
+
+
+def _row(text: str, columns: list[tuple[str, int]]) -> dict[str, str]:
+    """Cut a row where its columns start; kubectl pads every cell to the width of its column."""
+    ends = [start for _name, start in columns[1:]] + [len(text)]
+    return {name: text[start:end].strip() for (name, start), end in zip(columns, ends, strict=True)}
+
+
+def _listed(text: str, columns: list[tuple[str, int]]) -> dict[str, Any] | None:
+    row = _row(text, columns)
+    if row.get("type") not in {"Normal", "Warning"}:
+        match = _LISTED.fullmatch(text)
+        if match is None:
+            return None
+        row = {"type": match[2], "reason": match[3], "object": match[4], "message": match[5]}
+    return {
+        "type": row["type"],
+        "reason": row.get("reason", ""),
+        "object": row.get("object"),
+        "namespace": row.get("namespace"),
+        "count": whole(row.get("count", "")),
+        "message": row.get("message", ""),
+    }
+
+
+def _described(text: str) -> dict[str, Any] | None:
+    match = _EVENT.fullmatch(text)
+    if match is None:
+        return None
+    count = _COUNT.search(text)
+    return {
+        "type": match[1],
+        "reason": match[2],
+        "count": whole(count[1]) if count else None,
+        "message": match[6],
+    }
+
+
+class PodTableParser:
+    """Adds one `system.container` a row of `kubectl get pods`."""
+
+    name = "kubectl get pods"
+    triggers: tuple[str, ...] = (r"^(?:NAMESPACE\s+)?NAME\s+READY\s+STATUS\s+RESTARTS\s+AGE",)
+
+    def parse(self, document: Document, line: int, out: EventBuilder) -> int:
+        """Read the rows below the header at `line`."""
+        columns = _columns(table_line(document, line))
+        end = line + 1
+        for place, text in table_lines(document, line + 1):
+            row = _row(text.rstrip(), columns)
+            if not row.get("name") or "/" not in row.get("ready", ""):
+                break
+            status = row.get("status", "")
+            node = row.get("node")
+            attrs = {
+                "pod": row["name"],
+                "state": status,
+                "reason": status if status in _ENDED else None,
+                "pod_reason": status if status in {"Evicted", "NodeLost", "Preempting"} else None,
+                "restarts": whole(row.get("restarts", "").split(" ")[0]),
+                "node": None if node in {None, "", "<none>"} else node,
+            }
+            add_system(out, document, place, name="system.container", text=status, attrs=attrs)
+            end = place + 1
+        return claim(document, line, end) if end > line + 1 else line
+
+
+class NodeConditionsParser:
+    """Adds one `system.condition` a row of the conditions that `kubectl describe node` lists."""
+
+    name = "kubectl describe node"
+    triggers: tuple[str, ...] = (r"^\s+Type\s+Status\s+LastHeartbeatTime\s+LastTransitionTime\s+Reason\s+Message",)
+
+    def parse(self, document: Document, line: int, out: EventBuilder) -> int:
+        """Read the rows below the header at `line`; the name of the node stands above it."""
+        columns = _columns(table_line(document, line))
+        node = _pod(document, line).get("pod")
+        end = line + 1
+        for place, text in table_lines(document, line + 1, most=40):
+            plain = text.rstrip()
+            row = _row(plain, columns)
+            if plain.replace("-", "").strip() and row.get("status") not in {"True", "False", "Unknown"}:
+                break
+            if row.get("status") in {"True", "False", "Unknown"}:
+                add_condition(out, row, kind="Node", owner=node, line=place, offset=document.offset(place))
             end = place + 1
         return claim(document, line, end) if end > line + 1 else line
 

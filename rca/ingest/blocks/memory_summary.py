@@ -1,4 +1,4 @@
-"""The table of `torch.cuda.memory_summary()`: what the allocator holds, and what it cannot give back."""
+"""What the allocator holds and cannot give back: `torch.cuda.memory_summary()` and `torch.cuda.memory_stats()`."""
 
 from __future__ import annotations
 
@@ -59,19 +59,67 @@ class MemorySummaryParser:
                 found |= _row(row[1].lower(), row[2], row[3])
         if "allocated_bytes" not in found:
             return line
-        step, rank, time = document.step(line), document.prefix(line).rank, document.time(line)
-        place: dict[str, Any] = {
-            "line": line,
-            "offset": document.offset(line),
-            "time": time,
-            "step": step,
-            "rank": rank,
-        }
-        out.add(kind="system", name="system.memory_summary", text="PyTorch CUDA memory summary", attrs=found, **place)
-        for name, key in _METRICS.items():
-            if found.get(key) is not None:
-                out.add(kind="metric", name=name, value=found[key] / 1024**3, unit="GiB", **place)
+        _add(out, document, line, found, title="PyTorch CUDA memory summary")
         return claim(document, line, end)
+
+
+_STATISTIC = re2.compile(r"'([a-z_]+(?:\.[a-z_]+)*)'[,:]\s*(\d{1,19})")
+_STATISTICS = {
+    "allocated_bytes.all.current": "allocated_bytes",
+    "allocated_bytes.all.peak": "allocated_peak_bytes",
+    "active_bytes.all.current": "active_bytes",
+    "active_bytes.all.peak": "active_peak_bytes",
+    "requested_bytes.all.current": "requested_bytes",
+    "reserved_bytes.all.current": "reserved_bytes",
+    "reserved_bytes.all.peak": "reserved_peak_bytes",
+    "inactive_split_bytes.all.current": "inactive_bytes",
+    "inactive_split_bytes.all.peak": "inactive_peak_bytes",
+    "inactive_split.all.current": "inactive_blocks",
+    "allocation.all.current": "allocations",
+    "segment.all.current": "segments",
+    "num_alloc_retries": "retries",
+    "num_ooms": "ooms",
+}
+
+
+class MemoryStatsParser:
+    """Adds what a summary would for a printed `torch.cuda.memory_stats()`, on one line or one key a line."""
+
+    name = "memory stats"
+    triggers: tuple[str, ...] = (r"'a(?:llocated|ctive)_bytes\.all\.(?:allocated|current)'[,:]\s*\d",)
+
+    def parse(self, document: Document, line: int, out: EventBuilder) -> int:
+        """Read the keys from `line` on."""
+        found: dict[str, Any] = {}
+        end = line
+        for number, text in table_lines(document, line, most=200):
+            pairs = _STATISTIC.findall(text)
+            if not pairs:
+                break
+            found |= {_STATISTICS[key]: int(value) for key, value in pairs if key in _STATISTICS}
+            end = number + 1
+        if "allocated_bytes" not in found:
+            return line
+        _add(out, document, line, found, title="torch.cuda.memory_stats")
+        return claim(document, line, end)
+
+
+def _add(out: EventBuilder, document: Document, line: int, found: dict[str, Any], *, title: str) -> None:
+    rank = document.prefix(line).rank
+    place: dict[str, Any] = {
+        "line": line,
+        "offset": document.offset(line),
+        "time": document.time(line),
+        "step": document.step(line),
+        "rank": rank,
+    }
+    out.add(kind="system", name="system.memory_summary", text=title, attrs=found, **place)
+    # Where one process prints several devices, each has a curve of its own.
+    device = found.get("device")
+    attrs = {"gpu": device} if device and rank is None else None
+    for name, key in _METRICS.items():
+        if found.get(key) is not None:
+            out.add(kind="metric", name=name, value=found[key] / 1024**3, unit="GiB", attrs=attrs, **place)
 
 
 def _row(label: str, current: str, peak: str) -> dict[str, Any]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from rca.ingest.blocks.classification_reports import ClassificationReportParser
+from rca.ingest.blocks.deepspeed_report import DeepSpeedReportParser
 from rca.ingest.blocks.device_links import NvlinkParser, TopologyParser
 from rca.ingest.blocks.device_monitor import DmonParser, GpuQueryParser, PmonParser
 from rca.ingest.blocks.device_status import DcgmiDmonParser, GpuStatParser, RocmSmiParser
@@ -14,9 +15,14 @@ from rca.ingest.blocks.host_tables import DiskFreeParser, FreeParser, LimitsPars
 from rca.ingest.blocks.interconnect import IbstatParser
 from rca.ingest.blocks.json_requests import JsonRequestParser
 from rca.ingest.blocks.kernel_oom import KernelOomParser
-from rca.ingest.blocks.kubernetes import PodDescriptionParser, PodEventsParser
+from rca.ingest.blocks.kubernetes import (
+    NodeConditionsParser,
+    PodDescriptionParser,
+    PodEventsParser,
+    PodTableParser,
+)
 from rca.ingest.blocks.listed_settings import PackageLinesParser, VariablesParser
-from rca.ingest.blocks.memory_summary import MemorySummaryParser
+from rca.ingest.blocks.memory_summary import MemoryStatsParser, MemorySummaryParser
 from rca.ingest.blocks.metric_tables import MetricTableParser
 from rca.ingest.blocks.nvidia_smi import NvidiaSmiParser
 from rca.ingest.blocks.nvidia_smi_query import NvidiaSmiQueryParser
@@ -38,7 +44,12 @@ from rca.ingest.blocks.token_dump import TokenDumpParser
 from rca.ingest.blocks.transcripts import TranscriptParser
 from rca.ingest.document import BlockParser
 
-VERSIONS: tuple[BlockParser, ...] = (CollectEnvParser(), PackageLinesParser(), EnvironmentParser())
+VERSIONS: tuple[BlockParser, ...] = (
+    CollectEnvParser(),
+    DeepSpeedReportParser(),
+    PackageLinesParser(),
+    EnvironmentParser(),
+)
 """Parsers of versions. They stand before those of settings: one line may tell a version and a configuration."""
 
 TABLES: tuple[BlockParser, ...] = (
@@ -53,6 +64,7 @@ TABLES: tuple[BlockParser, ...] = (
     NvlinkParser(),
     TopologyParser(),
     MemorySummaryParser(),
+    MemoryStatsParser(),
     DiskFreeParser(),
     FreeParser(),
     TopParser(),
@@ -75,6 +87,8 @@ TABLES: tuple[BlockParser, ...] = (
     QstatParser(),
     PodDescriptionParser(),
     PodEventsParser(),
+    PodTableParser(),
+    NodeConditionsParser(),
     IbstatParser(),
     VariablesParser(),
     VllmStatsParser(),
