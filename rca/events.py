@@ -192,7 +192,7 @@ def _device(attrs: str) -> str:
     return "" if read is None else str(read)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class Event:
     """One row of the table, for code that looks at single events."""
 

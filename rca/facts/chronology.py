@@ -8,12 +8,22 @@ from collections.abc import Iterator, Mapping
 
 from rca.diagnosis import Failure
 from rca.events import Event, EventTable
-from rca.facts.collectives import culprit
+from rca.facts.collectives import culprit, listing
 from rca.facts.curves import config_number
 from rca.facts.emit import emit, number
-from rca.facts.first_failure import NEAR_S, Chronology, Suspect, chronology, exception_groups, is_echo, was_killed
+from rca.facts.first_failure import (
+    NEAR_S,
+    Chronology,
+    Suspect,
+    chronology,
+    exception_groups,
+    is_echo,
+    reports_lost_node,
+    was_killed,
+)
 from rca.facts.interface import Fact, FactFunction, Facts
 from rca.facts.phase import phase_of
+from rca.facts.processes import processes
 from rca.facts.progress import progress
 from rca.facts.roles import owner, short_name, signal_number
 
@@ -25,6 +35,7 @@ CATALOGUE: Mapping[str, str] = {
     "failure.line": "1-based line in that file",
     "failure.rank": "global rank that failed first",
     "failure.host": "node of that rank",
+    "failure.lost_ranks": "number of ranks of the node whose loss is the first failure",
     "failure.time": "when it failed, ISO 8601 UTC",
     "failure.step": "last optimizer step reported before it (step)",
     "failure.phase": "phase in which it failed: startup | load | data | train | eval | save | inference | teardown",
@@ -45,6 +56,8 @@ _SLIPS = frozenset({
     "SyntaxError", "IndentationError", "TabError", "TypeError", "UnboundLocalError", "ZeroDivisionError",
 })  # fmt: skip
 """Exceptions that Python raises for the statement at hand; most others come out of compiled code that was called."""
+SAME_RECORD_S = 5.0
+"""The lines of one record of the kernel are printed within a second; its clock may show whole seconds only."""
 
 
 def first(events: EventTable) -> Iterator[Fact]:
@@ -79,7 +92,12 @@ def first(events: EventTable) -> Iterator[Fact]:
     yield from emit("failure.line", event.line, f"It stands in {place}.", events=seen)
     rank = failing_rank(events)
     yield from emit("failure.rank", rank, f"Rank {rank} failed first ({place}).", events=seen)
-    yield from emit("failure.host", event.host, f"It happened on {event.host}.", events=seen)
+    host = _host(event)
+    yield from emit("failure.host", host, f"It happened on {host}.", events=seen)
+    gone = lost_ranks(events)
+    if gone:
+        says = f"The node {host} was lost, and with it rank {listing(gone)}."
+        yield from emit("failure.lost_ranks", len(gone), says, events=seen)
     if not math.isnan(found.first.time):
         yield from emit("failure.time", iso(found.first.time), f"It failed at {iso(found.first.time)}.", events=seen)
     step = progress(events).step_before(event)
@@ -106,7 +124,8 @@ def failing_rank(events: EventTable) -> int | None:
     """Return the rank of the first failure.
 
     For a record of the kernel or a launcher it is the rank of its process id, else the one rank that failed by itself
-    at that time. When all that is seen are echoes, it is the rank that the waiting ones point at, if they agree.
+    at that time, else the task that the scheduler names first; for a lost node it is its lowest rank. When all that is
+    seen are echoes, it is the rank that the waiting ones point at, if they agree.
     """
     found = chronology(events)
     if found.first is None:
@@ -118,18 +137,46 @@ def failing_rank(events: EventTable) -> int | None:
         return pointed[0] if pointed is not None else owner(head.event) if alone else None
     if owner(head.event) is not None:
         return owner(head.event)
-    pid = head.event.attr("pid")
-    if isinstance(pid, int):
-        same = [item for item in events.events if item.attr("pid") == pid and owner(item) is not None]
-        if same:
-            return owner(same[0])
+    lost = lost_ranks(events)
+    if lost:
+        return lost[0]
+    record = [item.event for item in found.of("initiating") if _one_record(item, head)]
+    named = {_rank_of_process(events, event) for event in record} - {None}
+    if len(named) == 1:
+        return named.pop()
     own_words = {
         owner(item.event)
         for item in found.of("initiating")
         if not is_echo(item.event) and abs(item.time - head.time) <= NEAR_S * 1e6
     }
     own_words -= {None}
-    return own_words.pop() if len(own_words) == 1 else None
+    if own_words:
+        return own_words.pop() if len(own_words) == 1 else None
+    tasks = [item.event.attr("task") for item in found.of("initiating") if item.event.kind == "process"]
+    return next((task for task in tasks if task in events.ranks), None)
+
+
+def lost_ranks(events: EventTable) -> tuple[int, ...]:
+    """Return the ranks of the node whose loss is the first failure, as far as anything says who ran there."""
+    head = chronology(events).first
+    host = None if head is None or not reports_lost_node(head.event) else _host(head.event)
+    return () if host is None else processes(events).on_host(host)
+
+
+def _host(event: Event) -> str | None:
+    node = event.attr("node")
+    return event.host or (node if isinstance(node, str) else None)
+
+
+def _one_record(item: Suspect, head: Suspect) -> bool:
+    """Say whether two messages are of one record: the kernel needs several lines to say what it killed and why."""
+    near = item.event is head.event or abs(item.time - head.time) <= SAME_RECORD_S * 1e6
+    return near and item.event.source == head.event.source
+
+
+def _rank_of_process(events: EventTable, event: Event) -> int | None:
+    pid = event.attr("pid")
+    return processes(events).rank(pid, event.host) if isinstance(pid, int) else None
 
 
 def spread_over_ranks(events: EventTable) -> Iterator[Fact]:
@@ -226,7 +273,7 @@ def _as_failure(suspect: Suspect, facts: Facts) -> Failure:
     return Failure(
         what=what.strip()[:500],
         rank=int(rank.value) if rank is not None else None,
-        host=event.host,
+        host=_host(event),
         step=int(step.value) if step is not None else None,
         time=None if math.isnan(suspect.time) else iso(suspect.time),
         phase=str(phase.value) if phase is not None else None,

@@ -22,6 +22,17 @@ _PATTERNS = {
     "lagging": r"that caused the desync are: (?P<lagging>[^\n]{1,400})",
     "barrier": r"Ranks? (?P<missing>[0-9][0-9, ]{0,900}) failed to pass monitoredBarrier",
 }
+_HOLDS = {
+    "work": "WorkNCCL(",
+    "ran": "ran for ",
+    "enqueued": "last enqueued",
+    "completed": "last completed",
+    "group": "[PG ",
+    "rank": "Rank ",
+    "lagging": "caused the desync",
+    "barrier": "monitoredBarrier",
+}
+"""What a text must hold for the pattern to match; a pattern is costly against looking for a few letters."""
 _NUMBERS = ("seq", "numel_in", "numel_out", "timeout_ms", "ran_ms", "last_enqueued", "last_completed")
 
 
@@ -57,8 +68,8 @@ def _compiled() -> dict[str, Any]:
 def captures(event: Event) -> dict[str, Any]:
     """Return what an event says about a collective: its typed captures, completed from its text."""
     found: dict[str, Any] = {}
-    for pattern in _compiled().values():
-        match = pattern.search(event.text)
+    for name, pattern in _compiled().items():
+        match = pattern.search(event.text) if _HOLDS[name] in event.text else None
         if match is not None:
             found.update({key: value for key, value in match.groupdict().items() if value is not None})
     typed = {key: value for key, value in (event.attrs or {}).items() if value is not None}
@@ -122,6 +133,8 @@ def named_ranks(events: EventTable, which: str) -> tuple[tuple[int, ...], Event]
     """Return the ranks that a desync report (`lagging`) or a monitored barrier (`missing`) names, and who says so."""
     for event in events.events:
         if event.kind not in {"log", "exception"} or event.name.startswith("inline."):
+            continue
+        if "desync" not in event.name and "desync" not in event.text and "monitoredBarrier" not in event.text:
             continue
         captured = event.attr("ranks") if which == "lagging" and event.name.startswith("nccl.desync") else None
         text = captured if isinstance(captured, str) else str(captures_text(event).get(which) or "")

@@ -196,7 +196,12 @@ def _first_of(named: list[Suspect]) -> Suspect:
 
 def _reach(event: Event) -> float:
     """Seconds within which a record may still explain a lost connection: a dead node is only noticed by its silence."""
-    return NODE_SILENCE_S if "node_fail" in event.name or "node_lost" in event.name else NEAR_S
+    return NODE_SILENCE_S if reports_lost_node(event) else NEAR_S
+
+
+def reports_lost_node(event: Event) -> bool:
+    """Say whether the scheduler or the cluster reports that a node is gone."""
+    return event.kind == "log" and ("node_fail" in event.name or "node_lost" in event.name)
 
 
 def _reason_for(head: Suspect, named: Sequence[Suspect]) -> Suspect:

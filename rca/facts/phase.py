@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from rca.events import Event, EventTable
-from rca.facts.progress import progress
+from rca.facts.progress import clock, progress
 
 _STACK: tuple[tuple[str, re.Pattern[str]], ...] = (
     (
@@ -46,6 +46,27 @@ _STACK: tuple[tuple[str, re.Pattern[str]], ...] = (
 """First match wins, innermost stage first: an evaluation inside the training loop is an evaluation."""
 
 
+_BEFORE = frozenset({"startup", "load"})
+
+
+def _trained_since(events: EventTable, event: Event) -> bool:
+    """Say whether steps were reported after the source last said that it was starting.
+
+    Most ranks never print a step: what they said last before they failed is what they said at the start.
+    """
+    began = [
+        other.time
+        for other in events.events
+        if other.source == event.source
+        and other.phase == event.phase
+        and other.time is not None
+        and other.event_id < event.event_id
+        and other.role not in {"initiating", "cascade", "teardown"}
+        and other.kind == "log"
+    ]
+    return bool(began) and progress(events).steps_between(max(began), clock(events).time(event)) > 0
+
+
 def frames_of(event: Event) -> list[Mapping[str, Any]]:
     """Return the frames of an exception, outermost first; those of a worker's own traceback included."""
     frames = event.attr("frames") or []
@@ -65,10 +86,10 @@ def phase_of(events: EventTable, event: Event, partner: Event | None = None) -> 
             found = next((phase for phase, pattern in _STACK if stack and pattern.search(stack)), None)
             if found is not None:
                 return found
+    steps = progress(events)
     for known in (event, partner):
         if known is not None and known.phase is not None:
-            return known.phase
-    steps = progress(events)
+            return "train" if known.phase in _BEFORE and _trained_since(events, known) else known.phase
     if steps.step_before(event) is not None:
         return "train"
     return "startup" if events.has_text else None

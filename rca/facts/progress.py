@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
@@ -65,9 +66,14 @@ class Progress:
             index = int(np.searchsorted(track.line, event.line, side="right")) - 1
             return int(track.step[index]) if index >= 0 else None
         if event.time is not None and len(self.distinct):
-            earlier = self.distinct[self.first_time <= event.time]
-            return int(np.max(earlier)) if len(earlier) else None
+            index = int(np.searchsorted(self._first_from_here, event.time, side="right")) - 1
+            return int(self.distinct[index]) if index >= 0 else None
         return self.last_step
+
+    @cached_property
+    def _first_from_here(self) -> Floats:
+        """For each step when it or a later one was reported first: ascending, so that it can be searched."""
+        return np.minimum.accumulate(self.first_time[::-1])[::-1]
 
     def goes_on_after(self, event: Event) -> int:
         """Return how many further steps (or readings, where no steps are known) were reported after the event."""
@@ -76,10 +82,16 @@ class Progress:
         counts = [0]
         track = self.tracks.get(event.source)
         if track is not None and event.line is not None:
-            counts.append(int(np.sum((track.last_line > event.line) & (track.distinct > floor))))
+            further = np.searchsorted(track.distinct, floor, side="right")
+            counts.append(int(np.count_nonzero(track.last_line[further:] > event.line)))
         if event.time is not None and self.stepped:
-            counts.append(int(np.sum((self.last_time > event.time + 1e6) & (self.distinct > floor))))
+            further = np.searchsorted(self.distinct, floor, side="right")
+            counts.append(int(np.count_nonzero(self.last_time[further:] > event.time + 1e6)))
         return max(counts)
+
+    def steps_between(self, start: float, end: float) -> int:
+        """Return how many steps were reported first between two times (microseconds since the epoch)."""
+        return int(np.count_nonzero((self.first_time > start) & (self.first_time <= end)))
 
     def steps_up_to(self, step: float) -> int:
         """Return how many distinct steps were reported up to this one, in the source that reported most."""

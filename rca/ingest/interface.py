@@ -86,6 +86,8 @@ class Source:
     known_time: int | None = None
     """A complete time (microseconds since the epoch) that some source of the run prints: it gives the year to times
     that lack it."""
+    one_of_many: bool = False
+    """Whether it is one of so many alike that it keeps only what is its own (see `rca.ingest.shares`)."""
 
 
 @dataclass(frozen=True)

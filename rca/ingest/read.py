@@ -10,6 +10,7 @@ from rca.errors import UnreadableSource
 from rca.ingest.content import read_head
 from rca.ingest.file_names import is_log_name
 from rca.ingest.interface import IngestContext, Ingested, Ingestor, Source
+from rca.ingest.shares import reduced
 
 _BINARY = (
     (b"\x80\x02", "a pickle, which is never loaded"),
@@ -52,6 +53,7 @@ def read_source(
                 if not is_log_name(source.path):
                     break
             else:
+                ingested = reduced(ingested) if source.one_of_many else ingested
                 return _read(source, kind, ingested, problems), ingested
     except UnreadableSource as error:
         problems.append(str(error))
