@@ -12,6 +12,7 @@ from types import MappingProxyType
 
 from rca.events import EventTable
 from rca.facts import (
+    allocator_table,
     approach,
     attempts,
     audio_rate,
@@ -29,6 +30,7 @@ from rca.facts import (
     generation_settings,
     gradient,
     host,
+    host_activity,
     host_memory,
     inference,
     layer_gradients,
@@ -56,6 +58,7 @@ from rca.facts import (
     repeated_inputs,
     run,
     samples,
+    scheduler,
     score_history,
     score_trend,
     scripts,
@@ -105,8 +108,11 @@ MODULES = (
     generation_settings,
     oom,
     memory,
+    host_activity,
+    scheduler,
     host_memory,
     memory_arithmetic,
+    allocator_table,
     environment,
     host,
     model_folder,
