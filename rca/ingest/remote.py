@@ -10,6 +10,7 @@ from __future__ import annotations
 import io
 import re
 import stat
+import tempfile
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
@@ -18,6 +19,7 @@ from pathlib import Path
 from typing import IO, Any, Literal, NamedTuple
 
 from rca.errors import UsageError
+from rca.ingest.interface import Limits
 
 FIRST = 1 << 16
 """Bytes of the first request to an object, which are kept: most logs are small, and every reader asks for the head."""
@@ -195,6 +197,7 @@ class _Parts(io.RawIOBase):
         self._left = memoryview(b"")
         """Fetched bytes from the position on."""
         self._ahead = _AHEAD
+        self._copy: IO[bytes] | None = None
 
     def readable(self) -> bool:
         return True
@@ -224,6 +227,22 @@ class _Parts(io.RawIOBase):
         # A short rest must not keep the large part alive that it was cut from.
         self._left = rest if len(rest) >= count else memoryview(bytes(rest))
         return count
+
+    def fileno(self) -> int:
+        """Return the number of a local copy, which is made for whoever maps a file, as far as one is read at most."""
+        if self._copy is None:
+            copy = tempfile.TemporaryFile()  # noqa: SIM115 - closed with the stream
+            self._copy = copy
+            most = min(self._size, Limits().source_bytes)
+            for start in range(0, most, _FURTHEST):
+                copy.write(_part(self._place, start, min(start + _FURTHEST, most)))
+            copy.flush()
+        return self._copy.fileno()
+
+    def close(self) -> None:
+        if self._copy is not None:
+            self._copy.close()
+        super().close()
 
     def _fetched(self, wanted: int) -> memoryview:
         if self._at >= self._size:
