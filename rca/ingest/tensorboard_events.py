@@ -1,11 +1,15 @@
-"""TensorBoard event files: scalars of both forms, texts, hyper-parameters. Damaged files give what is whole in them."""
+"""TensorBoard event files: scalars of all forms, histograms, texts, hyper-parameters.
+
+Damaged files give what is whole in them. Where a run was resumed and its steps go back, the points of both stretches
+are kept in the order in which they were written: none replaces another, and the last one written is the run's last.
+"""
 
 from __future__ import annotations
 
 import io
-from collections import Counter
 from collections.abc import Iterator
-from typing import Any
+from contextlib import contextmanager
+from typing import IO
 
 import numpy as np
 import pyarrow as pa
@@ -15,21 +19,17 @@ from rca.events import EventBuilder
 from rca.ingest.content import open_content
 from rca.ingest.interface import IngestContext, Ingested, Source
 from rca.ingest.metric_units import in_common_unit, meaning
-from rca.ingest.metric_words import worded_names
-from rca.ingest.names import METRIC_NAMES, canonical_metric
-from rca.ingest.tensorboard_scalars import Scalars, decode_scalars
-from rca.ingest.tensorboard_settings import HPARAMS, add_settings, hyper_parameters, message_of, settings_in
-from rca.ingest.tensorboard_tensors import scalar_of, texts_of
-from rca.ingest.tfrecord import HEADER, Block, Damage, payload_agrees, read_blocks, starts_with_record
+from rca.ingest.tensorboard_names import series_names
+from rca.ingest.tensorboard_points import MAX_POINTS, Columns
+from rca.ingest.tensorboard_records import MAX_TAGS, MAX_TEXTS, Records
+from rca.ingest.tensorboard_settings import add_settings
+from rca.ingest.tfrecord import HEADER, Damage, read_blocks, starts_with_record
 
 TEXT = "tensorboard.text"
 """Name of the log events that hold text summaries; `attrs["tag"]` is their tag."""
 
-_MAX_TEXTS = 500
 _LATEST = 4.1e9
 """Seconds; a wall time after the year 2099 or before 1970 is no wall time."""
-_EVALUATION = frozenset({"validation", "valid", "val", "eval", "evaluation", "test", "dev"})
-_OTHER_KINDS = {"histo": "histogram", "image": "image", "audio": "audio clip"}
 
 
 class TensorBoardIngestor:
@@ -44,192 +44,148 @@ class TensorBoardIngestor:
 
     def read(self, source: Source, context: IngestContext) -> Ingested:
         """Read every whole record. Raises UnreadableSource where there is none."""
-        reading = _Reading()
-        with open_content(source, context.limits) as content:
-            size = len(content.data)
-            stream = io.BytesIO(content.data) if isinstance(content.data, bytes) else content.data
-            for block in read_blocks(stream, limit=size):  # type: ignore[arg-type]  # a map reads like a file
-                reading.take(block)
-        if not reading.records:
+        records = Records()
+        damages: list[Damage] = []
+        size, cut = 0, False
+        with _stream(source, context) as (stream, lost):
+            for block in read_blocks(stream, limit=context.limits.source_bytes):
+                damages += block.damages
+                size = block.offset + len(block.data)
+                records.take(block)
+            cut = bool(stream.read(1))
+        if not records.whole:
             raise UnreadableSource(
                 f"{source.path} holds no whole TensorBoard record in its {size:,} bytes: "
                 "it is empty, still being written, or another format."
             )
         out = EventBuilder(source.path, rank=source.rank, host=source.host)
-        first, last = reading.write(out)
-        warnings = (*content.warnings, *reading.warnings())
+        held = records.points.columns()
+        times = _micros(held.wall_time)
+        _add_points(out, records, held, times)
+        _add_words(out, records)
+        seen = times[times >= 0]
         return Ingested(
-            out.build(), lines=reading.records, bytes=size, first_time=first, last_time=last, warnings=warnings
+            out.build(),
+            lines=records.whole,
+            bytes=size,
+            first_time=int(seen.min()) if len(seen) else None,
+            last_time=int(seen.max()) if len(seen) else None,
+            warnings=(*lost, *_cut(size, cut=cut), *_damaged(records, damages), *_told(records, held)),
         )
 
 
-class _Reading:
-    """What one event file said so far."""
+@contextmanager
+def _stream(source: Source, context: IngestContext) -> Iterator[tuple[IO[bytes], tuple[str, ...]]]:
+    """Give the bytes as a stream that is read once, and what was lost in unpacking it.
 
-    def __init__(self) -> None:
-        self.records = 0
-        self.damages: list[Damage] = []
-        self.corrupt = 0
-        self.first_corrupt = 0
-        self.columns: list[Scalars] = []
-        self.rest: list[tuple[int, float, int, str, float]] = []
-        self.texts: list[tuple[int, float, int, str, str]] = []
-        self.cut_texts = 0
-        self.settings: list[tuple[int, float, dict[str, Any]]] = []
-        self.left_out: Counter[str] = Counter()
-        self.plugins: dict[str, str] = {}
-
-    def take(self, block: Block) -> None:
-        """Decode the records of one block."""
-        self.damages += block.damages
-        if not len(block.start):
-            return
-        good = payload_agrees(block.data, block.start, block.length)
-        if not good.all():
-            self.first_corrupt = self.first_corrupt or block.offset + int(block.start[~good][0]) - HEADER
-            self.corrupt += int(np.count_nonzero(~good))
-        index = self.records + 1 + np.arange(len(block.start))
-        self.records += int(np.count_nonzero(good))
-        start, length, index = block.start[good], block.length[good], index[good]
-        found, done = decode_scalars(block.data, start, length)
-        self.columns += [part._replace(record=index[part.record]) for part in found]
-        rest = ~done
-        for record, begin, size in zip(index[rest].tolist(), start[rest].tolist(), length[rest].tolist(), strict=True):
-            self._event(record, block.data[begin : begin + size])
-
-    def _event(self, record: int, payload: bytes) -> None:
-        from tensorboard.compat.proto.event_pb2 import Event
-
-        event = message_of(Event, payload)
-        if event is None:
-            self.left_out["record that is no event"] += 1
-            return
-        what = event.WhichOneof("what")
-        if what == "summary":
-            for value in event.summary.value:
-                self._value(record, event.wall_time, event.step, value)
-        elif what in {"graph_def", "meta_graph_def", "tagged_run_metadata"}:
-            self.left_out["graph"] += 1
-
-    def _value(self, record: int, wall_time: float, step: int, value: Any) -> None:
-        tag, kind = value.tag, value.WhichOneof("value")
-        # Only the first record of a tag has to name its plugin.
-        plugin = value.metadata.plugin_data.plugin_name or self.plugins.get(tag, "")
-        self.plugins.setdefault(tag, plugin)
-        if plugin == "hparams":
-            if tag == HPARAMS and (named := hyper_parameters(value.metadata.plugin_data.content)):
-                self.settings.append((record, wall_time, named))
-        elif kind == "simple_value":
-            self.rest.append((record, wall_time, step, tag, value.simple_value))
-        elif kind in _OTHER_KINDS:
-            self.left_out[_OTHER_KINDS[kind]] += 1
-        elif kind == "tensor" and plugin in {"", "scalars"} and (scalar := scalar_of(value.tensor)) is not None:
-            self.rest.append((record, wall_time, step, tag, scalar))
-        elif kind == "tensor" and plugin in {"", "text"} and (texts := texts_of(value.tensor)):
-            self._text(record, wall_time, step, tag, "\n".join(texts))
-        elif kind is not None:
-            self.left_out[{"histograms": "histogram", "images": "image"}.get(plugin, "other summary")] += 1
-
-    def _text(self, record: int, wall_time: float, step: int, tag: str, text: str) -> None:
-        if len(self.texts) >= _MAX_TEXTS:
-            self.cut_texts += 1
-            return
-        self.texts.append((record, wall_time, step, tag, text))
-        settings = settings_in(text)
-        if settings:
-            self.settings.append((record, wall_time, settings))
-
-    def write(self, out: EventBuilder) -> tuple[int | None, int | None]:
-        """Add all events; return the first and last wall time in microseconds."""
-        index, wall, step, code, value, tags = self._joined()
-        times = _micros(wall)
-        names = _names(tags, code, evaluated=_evaluates(out.source))
-        for position, tag in enumerate(tags):
-            where = np.flatnonzero(code == position)
-            as_named = meaning(tag)
-            known = times[where] >= 0
-            out.extend(
-                len(where),
-                kind="metric",
-                name=names[tag],
-                line=index[where],
-                time=pa.array(times[where], mask=~known).cast(pa.timestamp("us")).cast(pa.timestamp("us", tz="UTC")),
-                step=step[where],
-                value=in_common_unit(value[where], as_named),
-                unit=as_named.unit or None,
-            )
-        for record, wall_time, text_step, tag, text in self.texts:
-            when = _micro(wall_time)
-            out.add(
-                kind="log", name=TEXT, line=record, time=when, step=text_step, severity="info", text=text,
-                attrs={"tag": tag},
-            )  # fmt: skip
-        for record, wall_time, settings in self.settings:
-            add_settings(out, settings, line=record, time=_micro(wall_time))
-        seen = times[times >= 0]
-        return (int(seen.min()), int(seen.max())) if len(seen) else (None, None)
-
-    def _joined(self) -> tuple[Any, Any, Any, Any, Any, list[str]]:
-        """Return all scalars in file order as (record, wall time, step, tag code, value) and the tags."""
-        tags: dict[str, int] = {}
-        codes = []
-        for part in self.columns:
-            of_part = np.array([tags.setdefault(tag, len(tags)) for tag in part.tag.dictionary.to_pylist()])
-            codes.append(of_part[part.tag.indices.to_numpy()])
-        codes.append(np.array([tags.setdefault(row[3], len(tags)) for row in self.rest], dtype=np.int64))
-        index = np.concatenate([*(part.record for part in self.columns), [row[0] for row in self.rest]])
-        order = np.argsort(index, kind="stable")
-        wall = np.concatenate([*(part.wall_time for part in self.columns), [row[1] for row in self.rest]])
-        steps = np.array([row[2] for row in self.rest], dtype=np.int64)
-        step = np.concatenate([*(part.step for part in self.columns), steps])
-        value = np.concatenate([*(part.value for part in self.columns), [row[4] for row in self.rest]])
-        code = np.concatenate(codes)
-        return index[order].astype(np.int64), wall[order], step[order], code[order], value[order], list(tags)
-
-    def warnings(self) -> Iterator[str]:
-        """Say what was damaged or left out."""
-        if self.corrupt:
-            yield (
-                f"{self.corrupt:,} records whose checksum does not fit were left out, "
-                f"the first at byte {self.first_corrupt:,}."
-            )
-        for damage in self.damages[:8]:
-            size = f": {damage.size:,} bytes were passed over" if damage.size else ""
-            yield f"At byte {damage.offset:,} {damage.reason}{size}."
-        if len(self.damages) > 8:
-            yield f"{len(self.damages) - 8:,} more places are damaged."
-        if self.left_out:
-            listed = ", ".join(f"{count:,} {kind}{'s' * (count > 1)}" for kind, count in self.left_out.most_common())
-            yield f"Not read as events: {listed}."
-        if self.cut_texts:
-            yield f"{self.cut_texts:,} text summaries after the first {_MAX_TEXTS} were left out."
-
-
-def _evaluates(path: str) -> bool:
-    """Say whether a writer named its folder after evaluation (Keras: `train/` and `validation/`, both `epoch_loss`)."""
-    return not _EVALUATION.isdisjoint(path.lower().split("/")[:-1])
-
-
-def _names(tags: list[str], code: np.ndarray, *, evaluated: bool) -> dict[str, str]:
-    """Name each tag's metric; of several tags with one common name the one with the most points has it.
-
-    Two curves under one name would be read as one curve that jumps.
+    A plain file is read and not mapped: the pages of a map would count as memory of ours.
     """
-    counts = np.bincount(code, minlength=len(tags)).tolist()
-    taken: set[str] = set()
-    names: dict[str, str] = {}
-    known = {tag: name for tag in tags if (name := meaning(tag).name) in METRIC_NAMES}
-    worded = worded_names([tag for tag in tags if tag not in known], known.values())
-    for _, tag in sorted(zip(counts, tags, strict=True), key=lambda item: (-item[0], item[1])):
-        raw = tag.strip().lower()
-        common = canonical_metric(raw.removeprefix("epoch_"))
-        common = common if common in METRIC_NAMES else worded.get(tag) or meaning(tag).name
-        if evaluated and f"eval_{common}" in METRIC_NAMES:
-            common = f"eval_{common}"
-        choices = (common, raw, *(f"{raw}#{number}" for number in range(2, len(tags) + 2)))
-        names[tag] = next(name for name in choices if name not in taken)
-        taken.add(names[tag])
-    return names
+    try:
+        with source.file.open("rb") as file:
+            plain = starts_with_record(file.read(HEADER))
+            if plain:
+                file.seek(0)
+                yield file, ()
+    except OSError as error:
+        raise UnreadableSource(f"{source.path} cannot be read: {error.strerror or error}.") from error
+    if not plain:
+        with open_content(source, context.limits) as content:
+            data = content.data
+            yield io.BytesIO(data) if isinstance(data, bytes) else data, content.warnings  # type: ignore[misc]  # a map reads like a file
+
+
+def _add_points(out: EventBuilder, records: Records, held: Columns, times: np.ndarray) -> None:
+    """Add all points, those of one series together."""
+    count = len(held.record)
+    if not count:
+        return
+    tags = records.decoder.series
+    counts = np.bincount(held.code, minlength=len(tags)).tolist()
+    names = series_names(tags, counts, path=out.source)
+    meant = [meaning(tag) for tag in tags]
+    ends = np.cumsum(counts)
+    for end, points, as_named in zip(ends.tolist(), counts, meant, strict=True):
+        if points and (as_named.factor != 1.0 or as_named.guess):
+            held.value[end - points : end] = in_common_unit(held.value[end - points : end], as_named)
+    units = pa.array([as_named.unit or None for as_named in meant], pa.string())
+    unit = pa.DictionaryArray.from_arrays(held.code, units) if any(item.unit for item in meant) else None
+    known = times >= 0
+    micros = pa.array(times) if known.all() else pa.array(times, mask=~known)
+    out.extend(
+        count,
+        kind="metric",
+        name=pa.DictionaryArray.from_arrays(held.code, pa.array(names, pa.string())),
+        line=pa.array(held.record),
+        time=micros.cast(pa.timestamp("us")).cast(pa.timestamp("us", tz="UTC")),
+        step=pa.array(held.step),
+        value=pa.array(held.value),
+        unit=unit,
+        attrs=pa.array(held.note, pa.string()) if records.histograms else None,
+    )
+
+
+def _add_words(out: EventBuilder, records: Records) -> None:
+    """Add texts and settings."""
+    for place, tag, text in records.texts:
+        when = _micro(place.wall_time)
+        out.add(
+            kind="log",
+            name=TEXT,
+            line=place.record,
+            time=when,
+            step=place.step,
+            severity="info",
+            text=text,
+            attrs={"tag": tag},
+        )
+    for place, settings in records.settings:
+        add_settings(out, settings, line=place.record, time=_micro(place.wall_time))
+
+
+def _cut(size: int, *, cut: bool) -> Iterator[str]:
+    if cut:
+        yield f"Only the first {size:,} bytes were read."
+
+
+def _damaged(records: Records, damages: list[Damage]) -> Iterator[str]:
+    """Say what was damaged."""
+    if records.corrupt:
+        yield (
+            f"{records.corrupt:,} records whose checksum does not fit were left out, "
+            f"the first at byte {records.first_corrupt:,}."
+        )
+    for damage in damages[:8]:
+        size = f": {damage.size:,} bytes were passed over" if damage.size else ""
+        yield f"At byte {damage.offset:,} {damage.reason}{size}."
+    if len(damages) > 8:
+        yield f"{len(damages) - 8:,} more places are damaged."
+
+
+def _told(records: Records, held: Columns) -> Iterator[str]:
+    """Say what was left out, and where steps go back."""
+    if records.left_out:
+        listed = ", ".join(f"{count:,} {kind}{'s' * (count > 1)}" for kind, count in records.left_out.most_common())
+        yield f"Not read as events: {listed}."
+    if records.cut_texts:
+        yield f"{records.cut_texts:,} text summaries after the first {MAX_TEXTS} were left out."
+    if records.cut_tags:
+        yield f"{records.cut_tags:,} points of tags after the first {MAX_TAGS:,} were left out."
+    if len(held.record) < records.points.seen:
+        yield (
+            f"Of {records.points.seen:,} points {len(held.record):,} are kept, at most {MAX_POINTS:,} a file: "
+            "of every few neighbours of a curve the largest and the smallest."
+        )
+    back = np.flatnonzero((np.diff(held.step) < 0) & (np.diff(held.code) == 0))
+    if len(back):
+        series = held.code[back]
+        most = np.flatnonzero(series == np.bincount(series).argmax())
+        at = int(back[most[0]])
+        times = "once" if len(most) == 1 else f"{len(most):,} times"
+        yield (
+            f"Steps go back {times}, first from {held.step[at]:,} to {held.step[at + 1]:,} at record "
+            f"{held.record[at + 1]:,}, as where a run was resumed: all points are kept in the order in which they were "
+            "written."
+        )
 
 
 def _micros(wall: np.ndarray) -> np.ndarray:

@@ -6,25 +6,13 @@ from typing import Any
 
 import numpy as np
 
+from rca.ingest.tensorboard_layout import BFLOAT16, TENSOR_TYPES
+
 MAX_TEXTS = 16
 """Strings kept of one tensor of strings."""
-_STRING, _BFLOAT16, _HALF, _BOOL = 7, 14, 19, 10
-_NUMERIC = {
-    1: "f4",
-    2: "f8",
-    3: "i4",
-    4: "u1",
-    5: "i2",
-    6: "i1",
-    9: "i8",
-    10: "?",
-    14: "u2",
-    17: "u2",
-    19: "f2",
-    22: "u4",
-    23: "u8",
-}
-"""DataType (tensorboard/compat/proto/types.proto) -> little-endian numpy type; bfloat16 as its 16 bits."""
+_STRING, _BOOL, _HALF = 7, 10, 19
+NUMERIC = {**TENSOR_TYPES, _BOOL: "?"}
+"""DataType -> numpy type, of all tensors that hold numbers."""
 _FIELDS = {1: "float_val", 2: "double_val", 9: "int64_val", 10: "bool_val", 22: "uint32_val", 23: "uint64_val"}
 """Where a tensor keeps its elements when not in `tensor_content`; the small integers share `int_val`."""
 
@@ -32,14 +20,14 @@ _FIELDS = {1: "float_val", 2: "double_val", 9: "int64_val", 10: "bool_val", 22: 
 def scalar_of(tensor: Any) -> float | None:
     """Return the value of a TensorProto with exactly one number, or None for anything else."""
     code = tensor.dtype
-    if code not in _NUMERIC or any(dimension.size != 1 for dimension in tensor.tensor_shape.dim):
+    if code not in NUMERIC or any(dimension.size != 1 for dimension in tensor.tensor_shape.dim):
         return None
-    kind = np.dtype(_NUMERIC[code]).newbyteorder("<")
+    kind = np.dtype(NUMERIC[code])
     if tensor.tensor_content:
         if len(tensor.tensor_content) != kind.itemsize:
             return None
         bits = np.frombuffer(tensor.tensor_content, kind)
-    elif code in {_HALF, _BFLOAT16}:
+    elif code in {_HALF, BFLOAT16}:
         if len(tensor.half_val) != 1:
             return None
         bits = np.array([tensor.half_val[0] & 0xFFFF], np.uint16)
@@ -47,7 +35,7 @@ def scalar_of(tensor: Any) -> float | None:
     else:
         listed = getattr(tensor, _FIELDS.get(code, "int_val"))
         return float(listed[0]) if len(listed) == 1 else None
-    if code == _BFLOAT16:
+    if code == BFLOAT16:
         bits = (bits.astype(np.uint32) << 16).view(np.float32)
     return float(bits[0])
 

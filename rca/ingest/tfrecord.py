@@ -13,8 +13,12 @@ from typing import IO, TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
+from rca.ingest.crc32c import length_checksums, masked_one, masked_rows, rows_at, stored_at
+
 if TYPE_CHECKING:
     import numpy.typing as npt
+
+    _Records = tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]
 
 HEADER = 12
 """Bytes before the payload."""
@@ -25,8 +29,13 @@ MAX_DAMAGES = 1000
 
 _BLOCK = 8 << 20
 _MAX_RECORD = 64 << 20
-_MAX_CHECKED = 16 << 10
 _FIRST_WINDOW = 4 << 10
+_WINDOW = 1 << 20
+_FEWEST = _WINDOW >> 10
+"""Records in a window below which one step after the other is as fast."""
+_STEPS = 4096
+_FEW, _WIDE = 16, 4 << 10
+"""Records of one length, and their length, up to which their checksums are worked out one by one."""
 _LENGTH = struct.Struct("<Q")
 _HEADER = struct.Struct("<QI")
 
@@ -54,31 +63,6 @@ class Block:
     damages: list[Damage] = field(default_factory=list)
 
 
-def _tables() -> npt.NDArray[np.uint32]:
-    table = np.arange(256, dtype=np.uint32)
-    for _ in range(8):
-        table = np.where(table & 1, (table >> 1) ^ np.uint32(0x82F63B78), table >> 1).astype(np.uint32)
-    return table
-
-
-_TABLE = _tables()
-_PLAIN_TABLE = tuple(_TABLE.tolist())
-_MASK_DELTA = 0xA282EAD8
-
-
-def _masked(crc: npt.NDArray[np.uint32]) -> npt.NDArray[np.uint32]:
-    crc = ~crc
-    return ((crc >> np.uint32(15)) | (crc << np.uint32(17))) + np.uint32(_MASK_DELTA)
-
-
-def masked_crc32c(rows: npt.NDArray[np.uint8]) -> npt.NDArray[np.uint32]:
-    """Return the masked crc32c of each row (all of one length), as TFRecord files store it."""
-    crc = np.full(len(rows), 0xFFFFFFFF, dtype=np.uint32)
-    for column in np.ascontiguousarray(rows.T):
-        crc = _TABLE[(crc ^ column) & np.uint32(0xFF)] ^ (crc >> np.uint32(8))
-    return _masked(crc)
-
-
 def starts_with_record(head: bytes) -> bool:
     """Say whether the bytes begin with a record header whose checksum agrees with its length."""
     return len(head) >= HEADER and len(_agreeing(np.frombuffer(head[:HEADER], np.uint8))) == 1
@@ -93,8 +77,29 @@ def _agreeing(data: npt.NDArray[np.uint8]) -> npt.NDArray[np.int64]:
     at = np.flatnonzero(high)
     header = data[at[:, None] + np.arange(HEADER)]
     stored = np.ascontiguousarray(header[:, 8:]).view("<u4").ravel()
-    agree: npt.NDArray[np.int64] = at[masked_crc32c(header[:, :8]) == stored]
+    agree: npt.NDArray[np.int64] = at[masked_rows(header[:, :8]) == stored]
     return agree
+
+
+def _chain(data: npt.NDArray[np.uint8]) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
+    """Return where payloads begin and their lengths, for the whole records that follow each other from the first byte.
+
+    Headers of payloads below 64 KiB are found by their zero bytes and their checksum, all at once.
+    """
+    count = len(data) - HEADER - FOOTER + 1
+    high = data[2 : 2 + count] | data[3 : 3 + count]
+    for byte in (4, 5, 6, 7):
+        high |= data[byte : byte + count]
+    at = np.flatnonzero(high == 0)
+    length = data[at].astype(np.int64) | (data[at + 1].astype(np.int64) << 8)
+    good = (length_checksums()[length] == stored_at(data, at + 8)) & (length <= _MAX_RECORD)
+    good &= at + length + HEADER + FOOTER <= len(data)
+    at, length = at[good], length[good]
+    if not len(at) or at[0] != 0:
+        return at[:0], length[:0]
+    broken = np.flatnonzero(at[1:] != (at + length)[:-1] + HEADER + FOOTER)
+    last = int(broken[0]) + 1 if len(broken) else len(at)
+    return at[:last] + HEADER, length[:last]
 
 
 def _find_record(data: bytes, position: int) -> int | None:
@@ -113,31 +118,26 @@ class _LengthChecksums(dict[int, int]):
     """Length -> its masked checksum; a file has few distinct lengths, so nearly every look-up hits."""
 
     def __missing__(self, length: int) -> int:
-        crc = 0xFFFFFFFF
-        for byte in _LENGTH.pack(length):
-            crc = _PLAIN_TABLE[(crc ^ byte) & 0xFF] ^ (crc >> 8)
-        crc ^= 0xFFFFFFFF
-        masked = (((crc >> 15) | (crc << 17)) + _MASK_DELTA) & 0xFFFFFFFF
+        masked = masked_one(_LENGTH.pack(length))
         if len(self) < 1 << 16:
             self[length] = masked
         return masked
 
 
 def payload_agrees(data: bytes, starts: npt.NDArray[np.int64], lengths: npt.NDArray[np.int64]) -> npt.NDArray[np.bool_]:
-    """Say of each record whether its payload has the stored checksum; payloads over 16 KiB are taken as they are."""
+    """Say of each record whether its payload has the stored checksum."""
     raw = np.frombuffer(data, np.uint8)
     agrees = np.ones(len(starts), dtype=bool)
-    checked = np.flatnonzero(lengths <= _MAX_CHECKED)
-    order = checked[np.argsort(-lengths[checked], kind="stable")]
-    start, length = starts[order], lengths[order]
-    crc = np.full(len(order), 0xFFFFFFFF, dtype=np.uint32)
-    # Sorted by falling length, the records that still have a byte at `column` are always a prefix.
-    alive = len(order) - np.searchsorted(length[::-1], np.arange(int(length[0]) if len(length) else 0), side="right")
-    for column, count in enumerate(alive.tolist()):
-        step = crc[:count]
-        crc[:count] = _TABLE[(step ^ raw[start[:count] + column]) & np.uint32(0xFF)] ^ (step >> np.uint32(8))
-    stored = np.ascontiguousarray(raw[(start + length)[:, None] + np.arange(FOOTER)]).view("<u4").ravel()
-    agrees[order] = _masked(crc) == stored
+    sizes, counts = np.unique(lengths, return_counts=True)
+    for size, count in zip(sizes.tolist(), counts.tolist(), strict=True):
+        index = np.flatnonzero(lengths == size)
+        if count < _FEW or size > _WIDE:
+            for place in index.tolist():
+                begin = int(starts[place])
+                stored = int.from_bytes(data[begin + size : begin + size + FOOTER], "little")
+                agrees[place] = masked_one(data[begin : begin + size]) == stored
+        else:
+            agrees[index] = masked_rows(rows_at(raw, starts[index], size)) == stored_at(raw, starts[index] + size)
     return agrees
 
 
@@ -154,6 +154,7 @@ class _Scanner:
         self.lost_since: int | None = None
         self.lost_because = ""
         self.places = 0
+        self.short = True
         self.checksums = _LengthChecksums()
 
     def refill(self) -> None:
@@ -175,13 +176,38 @@ class _Scanner:
         self.places += 1
         return damage
 
-    def walk(self, starts: list[int], lengths: list[int]) -> bool:
+    def stride(self, parts: list[_Records]) -> None:
+        """Collect short records by the thousand, as far as each header stands where the record before it ends."""
+        while len(self.data) - self.position >= HEADER + FOOTER:
+            window = np.frombuffer(self.data, np.uint8, min(_WINDOW, len(self.data) - self.position), self.position)
+            start, length = _chain(window)
+            if len(start):
+                parts.append((start + self.position, length))
+                self.position += int(start[-1] + length[-1]) + FOOTER
+            if len(start) < _FEWEST:
+                break
+
+    def walk(self, parts: list[_Records]) -> bool:
         """Collect whole records up to the end of the bytes; say whether reading was lost before it."""
+        going, reason = True, ""
+        while going and not reason:
+            if self.short:
+                self.stride(parts)
+            going, reason = self.steps(parts)
+        if reason:
+            self.lost_since, self.lost_because = self.offset + self.position, reason
+            self.position += 1
+        return bool(reason)
+
+    def steps(self, parts: list[_Records]) -> tuple[bool, str]:
+        """Collect a few thousand records one by one; return whether more follow, and why reading was lost."""
         data, position, end = self.data, self.position, len(self.data)
         unpack, checksums = _HEADER.unpack_from, self.checksums
-        add_start, add_length = starts.append, lengths.append
+        starts: list[int] = []
+        lengths: list[int] = []
         reason = ""
-        while position + HEADER <= end:
+        going = position + HEADER <= end
+        while going and len(starts) < _STEPS:
             length, checksum = unpack(data, position)
             if checksums[length] != checksum:
                 reason = "no record could be read"
@@ -192,20 +218,21 @@ class _Scanner:
                     reason = "a record over 64 MiB was passed over"
                 elif self.ended:
                     reason = "a record is not complete"
+                going = False
                 break
-            add_start(position + HEADER)
-            add_length(length)
+            starts.append(position + HEADER)
+            lengths.append(length)
             position = following
+            going = position + HEADER <= end
         self.position = position
-        if reason:
-            self.lost_since, self.lost_because = self.offset + position, reason
-            self.position += 1
-        return bool(reason)
+        if len(lengths) == _STEPS:
+            self.short = sum(lengths) < _STEPS << 10
+        parts.append((np.array(starts, np.int64), np.array(lengths, np.int64)))
+        return going, reason
 
     def block(self) -> Block:
         """Read all whole records of the bytes at hand."""
-        starts: list[int] = []
-        lengths: list[int] = []
+        parts: list[_Records] = [(np.empty(0, np.int64), np.empty(0, np.int64))]
         damages: list[Damage] = []
         lost = self.lost_since is not None
         while self.places < MAX_DAMAGES:
@@ -214,10 +241,11 @@ class _Scanner:
                 if damage is None:
                     break
                 damages.append(damage)
-            lost = self.walk(starts, lengths)
+            lost = self.walk(parts)
             if not lost:
                 break
-        return Block(self.data, self.offset, np.array(starts, np.int64), np.array(lengths, np.int64), damages)
+        start, length = (np.concatenate(column) for column in zip(*parts, strict=True))
+        return Block(self.data, self.offset, start, length, damages)
 
     def remainder(self) -> Damage | None:
         """Say what is left at the end of the file."""
