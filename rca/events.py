@@ -7,7 +7,7 @@ Facts and hypotheses read the result through `EventTable`.
 from __future__ import annotations
 
 import json
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -15,6 +15,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
+
+from rca.rotation import Part, parts_of
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -344,7 +346,16 @@ class EventTable:
                 device=read,
             )
             found.setdefault(metric, []).append(series)
-        return {metric: tuple(items) for metric, items in found.items()}
+        parts = parts_of(sorted({item.source for items in found.values() for item in items}))
+        times = self._times if parts else None
+        return {
+            metric: tuple(items if times is None else _rejoined(items, parts, times)) for metric, items in found.items()
+        }
+
+    @cached_property
+    def _times(self) -> npt.NDArray[np.int64]:
+        """Microseconds of every row; the smallest number where there is none."""
+        return np.asarray(self.table["time"].cast(pa.int64()).fill_null(np.iinfo(np.int64).min).to_numpy())
 
     @property
     def metric_names(self) -> tuple[str, ...]:
@@ -401,6 +412,55 @@ class EventTable:
         return tuple(Event(**dict(zip(names, row, strict=True))) for row in zip(*columns.values(), strict=True))
 
 
+def _order_of(labels: Sequence[str]) -> Callable[[int], tuple[str, tuple[int, int, str]]]:
+    """Return the sort key of sources: their paths, and the parts of a rotated log oldest first."""
+    parts = parts_of(labels)
+    keys = [(part.log, part.order) if (part := parts.get(label)) else (label, (0, 0, "")) for label in labels]
+    return lambda index: keys[index]
+
+
+def _rejoined(
+    items: Sequence[MetricSeries], parts: Mapping[str, Part], times: npt.NDArray[np.int64]
+) -> Iterator[MetricSeries]:
+    """Yield the series with those of the parts of one rotated log joined, in the order in which it was written."""
+    families: dict[tuple[str, int | None], list[MetricSeries]] = {}
+    for item in items:
+        part = parts.get(item.source)
+        if part is None:
+            yield item
+        else:
+            families.setdefault((part.log, item.rank), []).append(item)
+    for members in families.values():
+        members.sort(key=lambda item: parts[item.source].order)
+        if all(len(item) and times[item.event_id[0]] > 0 for item in members):
+            members.sort(key=lambda item: int(times[item.event_id[0]]))
+        certain = parts[members[0].source].certain
+        joined = members[0]
+        for item in members[1:]:
+            if not _follows(joined, item, times, certain=certain):
+                yield joined
+                joined = item
+                continue
+            joined = MetricSeries(
+                name=item.name,
+                source=item.source,
+                rank=item.rank,
+                step=np.concatenate([joined.step, item.step]),
+                value=np.concatenate([joined.value, item.value]),
+                event_id=np.concatenate([joined.event_id, item.event_id]),
+                unit=item.unit,
+            )
+        yield joined
+
+
+def _follows(first: MetricSeries, second: MetricSeries, times: npt.NDArray[np.int64], *, certain: bool) -> bool:
+    """Say whether a part begins where the one before it ends: by its times, and by its steps where names say little."""
+    ends, begins = times[first.event_id[-1]], times[second.event_id[0]]
+    if ends > 0 and begins > 0 and begins < ends:
+        return False
+    return certain or bool(second.step[0] >= first.step[-1])
+
+
 def _chronological(table: pa.Table) -> npt.NDArray[np.int64]:
     """Row order by (time, source, place); rows without a time inherit the last time seen in their source."""
     count = table.num_rows
@@ -411,7 +471,7 @@ def _chronological(table: pa.Table) -> npt.NDArray[np.int64]:
     names = table["source"].cast(pa.string()).combine_chunks().dictionary_encode()
     labels = names.dictionary.to_pylist() if hasattr(names, "dictionary") else names.chunk(0).dictionary.to_pylist()
     codes = (names.indices if hasattr(names, "indices") else names.chunk(0).indices).to_numpy(zero_copy_only=False)
-    alphabetical = np.argsort(np.argsort(np.asarray(labels, dtype=object)))
+    alphabetical = np.argsort(np.asarray(sorted(range(len(labels)), key=_order_of(labels)), dtype=np.int64))
     source = alphabetical[codes]
     line = table["line"].fill_null(0).to_numpy()
     order = np.lexsort((np.arange(count), line, source))
