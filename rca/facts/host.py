@@ -194,17 +194,19 @@ def _foreign(events: EventTable, start: int | None) -> list[Event] | None:
 
 
 def _of_other_users(processes: Sequence[Event]) -> list[Event]:
-    """Return the processes of users who are on fewer devices than the one that is on most, where users are shown."""
+    """Return the large processes of users who are on fewer devices than the one on most, where users are shown."""
     devices: dict[str, set[object]] = {}
     for event in processes:
-        if event.attr("user"):
+        if event.attr("user") and int(event.attr("memory_bytes") or 0) >= _GIB:
             devices.setdefault(str(event.attr("user")), set()).add((event.host, event.attr("gpu")))
     most = max((len(used) for used in devices.values()), default=0)
     owners = [user for user, used in devices.items() if len(used) == most]
     if len(owners) != 1 or len(devices) < 2:
         return []
-    others = [event for event in processes if event.attr("user") not in {None, owners[0]}]
-    return [event for event in others if int(event.attr("memory_bytes") or 0) >= _GIB]
+    others = devices.keys() - {owners[0]}
+    return [
+        event for event in processes if event.attr("user") in others and int(event.attr("memory_bytes") or 0) >= _GIB
+    ]
 
 
 def _used(event: Event) -> str:

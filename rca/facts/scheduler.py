@@ -119,7 +119,7 @@ def conditions(events: EventTable) -> Iterator[Fact]:
     if wrong:
         event = max(wrong, key=lambda item: str(item.attr("type")) == "Ready")
         words = f"{event.attr('type')}={event.attr('status')}"
-        says = f"Kubernetes reports {words} for the node {event.attr('object')}: {event.text}"
+        says = f"Kubernetes reports {words} for the node {event.attr('object')}{_because(event)}"
         yield from emit("env.node_condition", words, says, events=[event.event_id])
     ended = [
         event
@@ -131,8 +131,14 @@ def conditions(events: EventTable) -> Iterator[Fact]:
     if ended:
         event = ended[-1]
         words = f"{event.attr('type')} ({event.attr('reason')})"
-        says = f"Kubernetes gives the job {event.attr('object')} the condition {words}: {event.text}"
+        says = f"Kubernetes gives the job {event.attr('object')} the condition {words}{_because(event)}"
         yield from emit("env.job_condition", words, says, events=[event.event_id])
+
+
+def _because(event: Event) -> str:
+    """Return what an event says, as the end of a sentence."""
+    words = event.text[:200].strip().rstrip(".")
+    return f": {words}." if words else "."
 
 
 def _is_wrong(event: Event) -> bool:
@@ -146,7 +152,7 @@ def ended_by(events: EventTable) -> Iterator[Fact]:
     for reason in _TELLING:
         found = [event for event in warned if event.attr("reason") == reason]
         if found:
-            says = f"Kubernetes warned: {reason}: {found[0].text[:200]}"
+            says = f"Kubernetes warned: {reason}{_because(found[0])}"
             yield from emit("env.pod_ended_by", reason, says, events=_ids(found))
             return
 
