@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Any
 
@@ -93,7 +93,15 @@ def refusals(events: EventTable) -> tuple[OutOfMemory, ...]:
     found = [_join(message, _traceback(message, exceptions), _handled(message, raised)) for message in messages]
     covered = {item.exception.event_id for item in found if item.exception is not None}
     found += [_join(event, event) for event in exceptions if event.event_id not in covered]
+    if not found:  # where no log tells of it, a memory snapshot may
+        found = [_recorded(event) for event in events.named("memory.refused", kind="system")]
     return tuple(sorted(found, key=lambda item: item.event.event_id))
+
+
+def _recorded(event: Event) -> OutOfMemory:
+    """Read a refused allocation from the history in a memory snapshot; it does not tell the size of the device."""
+    frames = event.attr("frames")
+    return replace(_join(event, None), frames=tuple(frames) if isinstance(frames, list) else ())
 
 
 def _raises_oom(event: Event) -> bool:

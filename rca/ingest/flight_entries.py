@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from rca.ingest.stack_states import is_library
+from rca.ingest.recorded_stacks import Frame, Places, frames_of, whole, words
 from rca.recording import COMPLETED, LEFT, SCHEDULED, STARTED, Call, Recording, Shapes, Transfer
 
 MAX_ENTRIES = 20_000
@@ -14,7 +14,7 @@ MAX_ENTRIES = 20_000
 MAX_GROUPS = 256
 MAX_CALLS = 2_000
 """Different calls of one group; a run whose shapes never repeat keeps its newest ones."""
-_TENSORS, _DIMENSIONS, _FRAMES, _WORDS = 64, 12, 48, 200
+_TENSORS, _DIMENSIONS, _WORDS = 64, 12, 200
 _ORDER = {SCHEDULED: 0, STARTED: 1, LEFT: 2, COMPLETED: 3}
 _STATES = {"completed": COMPLETED, "started": STARTED, "scheduled": SCHEDULED}
 _COALESCED = "coalesced"
@@ -30,7 +30,7 @@ class GroupEntries:
     """Number of the group on that rank (`PG ID` in the messages of the watchdog)."""
     collectives: dict[int, tuple[Call, str]] = field(default_factory=dict)
     transfers: list[Transfer] = field(default_factory=list)
-    stacks: dict[int, list[dict[str, Any]]] = field(default_factory=dict)
+    stacks: dict[int, list[Frame]] = field(default_factory=dict)
     """Frames by sequence number, innermost first, as they were recorded."""
     created: dict[int, int] = field(default_factory=dict)
     """Nanoseconds since the epoch at which a call was made, by sequence number."""
@@ -66,7 +66,7 @@ class GroupEntries:
 def by_group(entries: Sequence[Any]) -> list[GroupEntries]:
     """Sort the entries of a dump by process group. What is no entry is left out."""
     groups: dict[tuple[str, str], GroupEntries] = {}
-    places: dict[tuple[int, ...], str] = {}
+    places = Places()
     for entry in entries:
         if not isinstance(entry, dict):
             continue
@@ -80,7 +80,7 @@ def by_group(entries: Sequence[Any]) -> list[GroupEntries]:
     return list(groups.values())
 
 
-def _add(group: GroupEntries, entry: Mapping[str, Any], places: dict[tuple[int, ...], str]) -> None:
+def _add(group: GroupEntries, entry: Mapping[str, Any], places: Places) -> None:
     backend, _, op = words(entry.get("profiling_name")).partition(":")
     op = op or backend
     frames = frames_of(entry)
@@ -90,7 +90,7 @@ def _add(group: GroupEntries, entry: Mapping[str, Any], places: dict[tuple[int, 
         outputs=_shapes(entry.get("output_sizes")),
         input_dtypes=_names(entry.get("input_dtypes")),
         output_dtypes=_names(entry.get("output_dtypes")),
-        where=_place(frames, places),
+        where=places.of(frames),
     )
     state = _state(entry, backend)
     pair = _pair(op)
@@ -159,27 +159,6 @@ def _pair(op: str) -> tuple[bool, int, int] | None:
     return kind == "send", int(source), int(destination)
 
 
-def frames_of(entry: Mapping[str, Any]) -> list[dict[str, Any]]:
-    """Return the recorded stack, innermost first."""
-    frames = entry.get("frames")
-    return [frame for frame in frames[:_FRAMES] if isinstance(frame, dict)] if isinstance(frames, list) else []
-
-
-def _place(frames: Sequence[Mapping[str, Any]], places: dict[tuple[int, ...], str]) -> str:
-    """Innermost frame outside the libraries. Frames are shared between entries, so each stack is looked at once."""
-    key = tuple(id(frame) for frame in frames)
-    if key not in places:
-        own = next((frame for frame in frames if not is_library(words(frame.get("filename")))), None)
-        places[key] = "" if own is None else place(own)
-    return places[key]
-
-
-def place(frame: Mapping[str, Any]) -> str:
-    """Write a frame as `train.py:41 in step`, with the folder that holds the file."""
-    file = "/".join(words(frame.get("filename")).replace("\\", "/").rsplit("/", 2)[-2:])
-    return f"{file}:{whole(frame.get('line')) or 0} in {words(frame.get('name'))}"
-
-
 def _shapes(sizes: Any) -> Shapes:
     if not isinstance(sizes, (list, tuple)):
         return ()
@@ -202,18 +181,6 @@ def _numel(shapes: Shapes) -> int:
             product *= size
         total += product
     return min(total, 1 << 62)
-
-
-def words(value: Any) -> str:
-    """Return a short text; what is no text is empty."""
-    return value[:_WORDS] if isinstance(value, str) else ""
-
-
-def whole(value: Any) -> int | None:
-    """Return a non-negative integer below 2**63, also where JSON holds it as text."""
-    if isinstance(value, str) and value.isascii() and value.isdigit() and len(value) < 19:
-        value = int(value)
-    return value if type(value) is int and 0 <= value < 1 << 63 else None
 
 
 def members(config: Any) -> Iterator[tuple[str, str, tuple[int, ...]]]:

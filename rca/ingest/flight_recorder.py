@@ -13,9 +13,10 @@ from typing import Any
 
 from rca.errors import UnreadableSource
 from rca.events import EventBuilder
-from rca.ingest.flight_entries import GroupEntries, by_group, members, whole, words
+from rca.ingest.flight_entries import GroupEntries, by_group, members
 from rca.ingest.interface import IngestContext, Ingested, Source
 from rca.ingest.plain_pickle import MAX_PICKLE, read_plain
+from rca.ingest.recorded_stacks import as_exception_frames, whole, words
 from rca.ingest.structured import MAX_STRUCTURED, decode, parse_json, plain_name, read_whole
 from rca.recording import pack, write_ranks
 
@@ -130,7 +131,7 @@ def _add_group(out: EventBuilder, line: int, group: GroupEntries, ranks: tuple[i
         "created_us": None if told is None or told not in group.created else group.created[told] // 1000,
         "latest_us": max(group.created.values(), default=0) // 1000 or None,
         "timeout_ms": group.timeout_ms,
-        "frames": _frames(group, told),
+        "frames": as_exception_frames(group.stacks.get(told, []) if told is not None else [], _STACK),
         "entries": pack(recording),
     }
     out.add(
@@ -141,16 +142,6 @@ def _add_group(out: EventBuilder, line: int, group: GroupEntries, ranks: tuple[i
         text=_sentence(group, pending, last),
         attrs={key: value for key, value in attrs.items() if value is not None},
     )
-
-
-def _frames(group: GroupEntries, seq: int | None) -> list[dict[str, Any]]:
-    """Stack of one call, outermost first, as exceptions carry it."""
-    if seq is None:
-        return []
-    return [
-        {"file": words(frame.get("filename")), "line": whole(frame.get("line")), "function": words(frame.get("name"))}
-        for frame in reversed(group.stacks.get(seq, [])[:_STACK])
-    ]
 
 
 def _sentence(group: GroupEntries, pending: int | None, last: int | None) -> str:

@@ -28,6 +28,7 @@ from rca.ingest.json_files import JsonIngestor
 from rca.ingest.json_lines import JsonLinesIngestor
 from rca.ingest.lfs_pointers import LfsPointerIngestor
 from rca.ingest.manifests import ManifestIngestor
+from rca.ingest.memory_snapshot import MemorySnapshotIngestor
 from rca.ingest.mlflow_files import MlflowIngestor
 from rca.ingest.packages import PackageListIngestor
 from rca.ingest.profiler_trace import ProfilerTraceIngestor
@@ -70,6 +71,7 @@ INGESTORS: tuple[Ingestor, ...] = (
     TensorBoardIngestor(),
     ProfilerTraceIngestor(),
     FlightRecorderIngestor(),
+    MemorySnapshotIngestor(),
     LfsPointerIngestor(),
     MlflowIngestor(),
     SafetensorsIngestor(),
