@@ -11,6 +11,8 @@ from rca.events import Event, EventTable
 
 SHOWN = 300
 """Rows kept: the report stays readable and small."""
+EACH = 8
+"""Rows of one message kept in a longer timeline; thousands of ranks lose their peers in the same words."""
 _KINDS = frozenset({"log", "exception", "process"})
 
 
@@ -23,7 +25,21 @@ def timeline(events: EventTable, *, failure_event: int | None) -> tuple[Timeline
             folded[-1] = (folded[-1][0], folded[-1][1] + 1)
         else:
             folded.append((event, 1))
+    if len(folded) > SHOWN:
+        folded = _over_ranks(folded, failure_event)
     return tuple(_entry(event, count, zero) for event, count in _around(folded, failure_event))
+
+
+def _over_ranks(rows: list[tuple[Event, int]], failure_event: int | None) -> list[tuple[Event, int]]:
+    """Keep the first rows of each message, the first failure, and the last row with the count of all in between."""
+    places: dict[tuple[str, str], list[int]] = {}
+    for index, (event, _) in enumerate(rows):
+        places.setdefault((event.kind, event.name), []).append(index)
+    counts = {index: rows[index][1] for index in range(len(rows))}
+    for found in places.values():
+        between = [index for index in found[EACH - 1 : -1] if rows[index][0].event_id != failure_event]
+        counts[found[-1]] += sum(counts.pop(index) for index in between)
+    return [(rows[index][0], count) for index, count in sorted(counts.items())]
 
 
 def _telling(events: EventTable) -> Iterable[Event]:

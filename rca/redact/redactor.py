@@ -144,11 +144,12 @@ def redact_diagnosis(
 ) -> Diagnosis:
     """The diagnosis with every text redacted and the counts of what was replaced.
 
-    Hosts that the run names itself (`run.hosts`) are replaced as well.
+    Hosts that the run names itself (`run.hosts`, the node of the failure) are replaced as well.
     """
     if mode == "none":
         return diagnosis.model_copy(update={"redaction": Redaction(mode=mode)})
-    redactor = Redactor(mode, hosts=[*hosts, *diagnosis.run.hosts], users=users)
+    failed = [diagnosis.failure.host] if diagnosis.failure is not None and diagnosis.failure.host else []
+    redactor = Redactor(mode, hosts=[*hosts, *diagnosis.run.hosts, *failed], users=users)
     map_text(diagnosis, _told_to(redactor))
     redacted = map_text(_without_packages(diagnosis), redactor.text)
     update: dict[str, Any] = {"settings": _with_packages(redacted.settings, diagnosis.settings, redactor)}

@@ -106,7 +106,7 @@ def odd_intro(diagnosis: Diagnosis) -> str:
 
 
 def reading_summary(diagnosis: Diagnosis) -> str:
-    """`14 files read, 1 skipped`."""
-    read = sum(source.status == "read" for source in diagnosis.sources)
-    skipped = len(diagnosis.sources) - read
+    """`14 files read, 1 skipped`; of a shortened diagnosis, which lists skipped files first, as many as there were."""
+    skipped = sum(source.status == "skipped" for source in diagnosis.sources)
+    read = max(diagnosis.run.files, len(diagnosis.sources)) - skipped
     return say("reading", files=count(read, "file")) + (f", {say('reading.skipped', count=skipped)}" if skipped else "")

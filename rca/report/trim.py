@@ -69,7 +69,7 @@ def _shorter(diagnosis: Diagnosis, measure: Measure) -> Diagnosis:
             "baseline": None if diagnosis.baseline is None else _baseline(diagnosis.baseline, measure),
             "sources": tuple(
                 s.model_copy(update={"why": s.why[:chars], "warnings": tuple(w[:chars] for w in s.warnings[:5])})
-                for s in diagnosis.sources[:items]
+                for s in sorted(diagnosis.sources, key=lambda source: source.status == "read")[:items]
             ),
             "breakdowns": tuple(b.model_copy(update={"top": b.top[:20]}) for b in diagnosis.breakdowns[:4]),
             "environment_findings": diagnosis.environment_findings[:items],

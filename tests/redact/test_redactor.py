@@ -6,7 +6,7 @@ from typing import Literal
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rca.diagnosis import Diagnosis, Run, Setting, SourceRecord, TimelineEntry, Verdict
+from rca.diagnosis import Diagnosis, Failure, Run, Setting, SourceRecord, TimelineEntry, Verdict
 from rca.redact import Redactor, redact_diagnosis
 
 from .corpus import secrets
@@ -41,6 +41,12 @@ def test_every_text_is_redacted_and_counted() -> None:
     assert redacted.sources[0].path == redacted.timeline[0].source == "<host-1>/0.log"
     assert redacted.redaction.mode == "default"
     assert redacted.redaction.counts["secret"] >= len(pairs)
+
+
+def test_the_node_that_failed_is_a_host_wherever_it_is_named() -> None:
+    said = made_of(["srun: error: Node failure on rack7n3"])
+    failure = Failure(what="Node failure on rack7n3", host="rack7n3", source="slurm.out")
+    assert "rack7n3" not in redact_diagnosis(said.model_copy(update={"failure": failure})).model_dump_json()
 
 
 def test_package_versions_are_no_addresses() -> None:

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from rca.diagnosis import Arm, Breakdown, Diagnosis, Series
+from rca.diagnosis import Arm, Breakdown, Diagnosis, Series, TimelineEntry
 from rca.report.chart_engine import ENGINE, ChartEngine
 from rca.report.chart_specs.arms import arms_spec
 from rca.report.chart_specs.curves import COLOURS, Line, Panel, curves_spec, downsample, gaps
@@ -168,3 +168,16 @@ def test_pages_without_charts_still_read(monkeypatch: pytest.MonkeyPatch) -> Non
     for diagnosis in every().values():
         page = Page(HtmlReport().render(diagnosis))
         assert not page.all("svg", role="img")
+
+
+def test_the_rank_that_began_it_has_a_row_whatever_the_clocks_of_the_others_say() -> None:
+    entries = [
+        TimelineEntry(
+            id=f"e{rank}", kind="log", name="x", source="a.log", text="x", rank=rank, severity="fatal",
+            relative_s=0.0 if rank == 90 else -0.001 * rank - 0.001, role="initiating" if rank == 90 else "cascade",
+        )
+        for rank in range(100)
+    ]  # fmt: skip
+    spec = ranks_spec(entries)
+    assert spec is not None
+    assert 90 in {mark["r"] for mark in spec["layer"][1]["data"]["values"]}

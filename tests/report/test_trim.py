@@ -72,3 +72,14 @@ def test_nearest_keeps_more_before_the_failure_than_after() -> None:
     assert len(before) == 75
     assert nearest(entries(1_000), 10)[-1].line == 999
     assert len(nearest(entries(5), 10)) == 5
+
+
+def test_a_shortened_list_of_files_does_not_change_how_many_were_read() -> None:
+    sources = [SourceRecord(path=f"rank_{n:05d}.log", kind="log", lines=9) for n in range(9000)]
+    sources.append(SourceRecord(path="z.bin", status="skipped", why="It is a program."))
+    base = lr_too_high()
+    run = base.run.model_copy(update={"files": len(sources)})
+    page = HtmlReport().render(base.model_copy(update={"sources": tuple(sources), "run": run}))
+    assert "9,000 files read, 1 skipped" in page
+    assert "z.bin" in page
+    assert "rank_08000.log" not in page

@@ -84,12 +84,16 @@ def ranks_spec(entries: Sequence[TimelineEntry]) -> dict[str, Any] | None:
 
 
 def _first_failing(entries: Sequence[TimelineEntry]) -> list[int]:
-    """Ranks by their first error, those without one last."""
+    """Ranks by their first error, those that failed by themselves before the others, those without an error last.
+
+    The clocks of nodes differ, so that some echoes bear earlier times than what they echo.
+    """
     first: dict[int, tuple[int, float]] = {}
     for entry in entries:
         if entry.rank is None or entry.relative_s is None:
             continue
-        key = (0 if entry.severity in ("error", "fatal") else 1, entry.relative_s)
+        failed = entry.severity in ("error", "fatal")
+        key = (0 if failed and entry.role == "initiating" else 1 if failed else 2, entry.relative_s)
         first[entry.rank] = min(first.get(entry.rank, key), key)
     return sorted(first, key=lambda rank: (first[rank], rank))
 
