@@ -19,6 +19,7 @@ from rca.ingest.blocks.traceback import TracebackParser
 from rca.ingest.config_files import ConfigFileIngestor
 from rca.ingest.csv_files import CsvIngestor
 from rca.ingest.document import BlockParser
+from rca.ingest.elastic_errors import ElasticErrorIngestor
 from rca.ingest.flight_recorder import FlightRecorderIngestor
 from rca.ingest.gguf_files import GgufIngestor
 from rca.ingest.gpu_query import GpuQueryIngestor
@@ -81,6 +82,7 @@ INGESTORS: tuple[Ingestor, ...] = (
     ManifestIngestor(),
     VocabularyIngestor(),
     StackFileIngestor(),
+    ElasticErrorIngestor(_LOGS),
     JournalIngestor(_LOGS),
     QueryAnswerIngestor(),
     WrappedLogIngestor(_LOGS),
