@@ -20,6 +20,7 @@ from rca.cli_experiment import INTERRUPTED, experiment, experiment_options, opti
 from rca.cli_lab import lab
 from rca.cli_memory import memory
 from rca.cli_rules import DISABLE, RULES, rules
+from rca.cli_run import run
 from rca.config import defaults, unknown_keys
 from rca.errors import RcaError, UsageError
 from rca.output import save_events, write_reports, write_text
@@ -205,6 +206,7 @@ def evaluate(*, cases_dir: Path, rules: Sequence[Path], as_json: bool, fit: Path
     click.echo(result.model_dump_json(indent=2) if as_json else summary(result))
 
 
+cli.add_command(run)
 cli.add_command(attach)
 cli.add_command(rules)
 cli.add_command(experiment)

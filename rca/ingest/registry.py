@@ -27,6 +27,7 @@ from rca.ingest.interface import Ingestor
 from rca.ingest.journals import JournalIngestor
 from rca.ingest.json_files import JsonIngestor
 from rca.ingest.json_lines import JsonLinesIngestor
+from rca.ingest.launch_records import LaunchRecordIngestor
 from rca.ingest.lfs_pointers import LfsPointerIngestor
 from rca.ingest.manifests import ManifestIngestor
 from rca.ingest.memory_snapshot import MemorySnapshotIngestor
@@ -74,6 +75,7 @@ INGESTORS: tuple[Ingestor, ...] = (
     FlightRecorderIngestor(),
     MemorySnapshotIngestor(),
     LfsPointerIngestor(),
+    LaunchRecordIngestor(),
     MlflowIngestor(),
     SafetensorsIngestor(),
     GgufIngestor(),
