@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
 _SETTINGS = {"help_option_names": ["-h", "--help"], "max_content_width": 96, "auto_envvar_prefix": "RCA"}
 _NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
-_FORMATS = ("html", "json", "md", "jira", "text")
+_FORMATS = ("html", "json", "md", "jira", "junit", "text")
 _COLOR = click.option("--color", type=click.Choice(["auto", "always", "never"]), default="auto", show_default=True)
 
 
