@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 
 import numpy as np
 
-from rca.events import EventTable
+from rca.events import Event, EventTable
 from rca.facts.collectives import LARGEST_JOB
 from rca.facts.curves import SUMMARY_METRICS, config_number, curve
 from rca.facts.emit import emit, number
@@ -20,6 +20,7 @@ from rca.facts.progress import progress
 CATALOGUE: Mapping[str, str] = {
     "run.kind": "train | eval | inference | unknown",
     "run.completed": "it said that it finished, exited with 0 or reached its planned steps, and did not fail later",
+    "run.tracker_status": "how the experiment tracker has the run: RUNNING | FINISHED | FAILED | KILLED",
     "run.failed": "an initiating or fatal event, an uncaught exception, or a non-zero exit",
     "run.ended_silently": "progress stops before the plan without an error and without a goodbye",
     "run.end_unknown": "there was progress, and nothing says that it finished, failed, or how far it was meant to go",
@@ -45,13 +46,14 @@ _STACKS = (
     ("eval", re.compile(r"\bevaluate\b|\bvalidat")),
 )
 _TRAIN_METRICS = ("loss", "grad_norm", "learning_rate", "loss_scale")
+_TRACKED_FAILURES = frozenset({"FAILED", "KILLED"})
 _EVAL_METRICS = ("eval_loss", "eval_accuracy", "eval_perplexity")
 
 
 @once_per_table
 def completion(events: EventTable) -> tuple[int, ...] | None:
     """Return the events that show that the run finished, or None where nothing does or it failed afterwards."""
-    if chronology(events).first is not None:
+    if chronology(events).first is not None or tracked_failures(events):
         return None
     shown = [event.event_id for event in finish_lines(events)]
     shown += [event.event_id for event in events.of_kind("process") if event.value == 0]
@@ -75,16 +77,30 @@ def planned_steps(events: EventTable) -> int | None:
     return None if drawn and done is not None and done > 1.02 * steps + 1 else int(steps)
 
 
+def tracked_failures(events: EventTable) -> tuple[Event, ...]:
+    """Return the runs that an experiment tracker has as failed or killed."""
+    return tuple(event for event in events.named("tracker.run") if event.attr("status") in _TRACKED_FAILURES)
+
+
+def tracked(events: EventTable) -> Iterator[Fact]:
+    """How does the experiment tracker have the run?"""
+    found = events.named("tracker.run")
+    if found:
+        worst = (*tracked_failures(events), found[-1])[0]
+        yield from emit("run.tracker_status", str(worst.attr("status")), worst.text, events=[worst.event_id])
+
+
 def ending(events: EventTable) -> Iterator[Fact]:
     """Did the run finish, fail, or just stop?"""
     found = chronology(events)
     done = completion(events)
-    failed = found.first is not None
+    lost = tracked_failures(events)
+    failed = found.first is not None or bool(lost)
     if done is not None or failed or events.has_text:
         if failed:
             head = found.first.event if found.first is not None else None
-            seen = [head.event_id] if head is not None else []
-            says = f"The run failed with {head.name}." if head is not None else ""
+            seen = [head.event_id] if head is not None else [event.event_id for event in lost]
+            says = f"The run failed with {head.name}." if head is not None else lost[0].text
         else:
             seen, says = list(done or ()), "No failing event was found."
         yield from emit("run.failed", failed, says, events=seen)
@@ -215,4 +231,4 @@ def _short(numbers: list[int] | tuple[int, ...]) -> str:
     return shown if len(numbers) <= 8 else f"{shown}, ... {numbers[-1]}"
 
 
-FACTS: tuple[FactFunction, ...] = (ending, extent, kind, errors, ranks)
+FACTS: tuple[FactFunction, ...] = (ending, tracked, extent, kind, errors, ranks)

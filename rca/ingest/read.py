@@ -24,7 +24,11 @@ _BINARY = (
     (b"GIF8", "an image"),
     (b"RIFF", "an audio or image file"),
     (b"%PDF", "a PDF document"),
-    (b"SQLite format 3", "an SQLite database"),
+    (
+        b"SQLite format 3",
+        "an SQLite database, which is not read; export what it holds as CSV or JSON "
+        "(MLflow: `mlflow experiments csv --experiment-id ID --filename runs.csv`)",
+    ),
     (b"\x93NUMPY", "a NumPy array"),
     (b"\x89HDF", "an HDF5 file"),
     (b"PAR1", "a Parquet file"),
