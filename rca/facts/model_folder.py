@@ -17,6 +17,7 @@ CATALOGUE: Mapping[str, str] = {
     "model.index_missing_keys": "tensors that an index assigns to a file that does not hold them",
     "model.lfs_pointers": "files that are git-lfs pointers instead of the real file",
     "model.truncated_files": "weight files that are empty, cut off or have an unreadable header",
+    "model.broken_files": "files of a model folder, such as tokenizer.json, that are cut off or no JSON",
     "model.zero_size_tensors": "tensors without elements in the weight files",
     "model.key_prefix": "wrapper prefix that the parameter names carry, e.g. `_orig_mod.`",
     "model.shape_conflicts": "sizes in the weight files that contradict config.json",
@@ -94,6 +95,15 @@ def files(events: EventTable) -> Iterator[Fact]:
             else "No weight file is cut off or unreadable.",
             events=_ids([*broken, *(event for event, _name in listed)] or real),
         )
+
+
+def unparsable(events: EventTable) -> Iterator[Fact]:
+    """Are the files beside the weights whole?"""
+    broken = [event for event in artifacts(events).get("model.file", ()) if event.attr("status") == "broken"]
+    if broken:
+        count = "One file" if len(broken) == 1 else f"{len(broken)} files"
+        says = f"{count} of the model cannot be parsed: {broken[0].text}"
+        yield from emit("model.broken_files", len(broken), says, events=_ids(broken))
 
 
 def missing(events: EventTable) -> Iterator[Fact]:
@@ -298,4 +308,4 @@ def _ids(events: Sequence[Event]) -> list[int]:
     return [event.event_id for event in events]
 
 
-FACTS: tuple[FactFunction, ...] = (files, missing, tensors, shapes, checksums, parameters, gguf)
+FACTS: tuple[FactFunction, ...] = (files, unparsable, missing, tensors, shapes, checksums, parameters, gguf)

@@ -27,6 +27,14 @@ _ELSEWHERE = (
 """Traces, torchelastic error files, memory snapshots, flight recordings and weight indexes have their own readers."""
 
 
+_OF_A_MODEL = frozenset({
+    "tokenizer.json", "tokenizer_config.json", "special_tokens_map.json", "added_tokens.json", "vocab.json",
+    "config.json", "generation_config.json", "preprocessor_config.json", "processor_config.json", "adapter_config.json",
+    "chat_template.json",
+})  # fmt: skip
+"""Files of a model folder that must parse for the model to load."""
+
+
 class JsonIngestor:
     """Reads one JSON document into configuration, metric, artifact or system events."""
 
@@ -45,9 +53,18 @@ class JsonIngestor:
         """Read the document. Raises UnreadableSource where it is broken or says nothing that is understood."""
         data, _cut, notes = read_whole(source, context, MAX_STRUCTURED)
         text = decode(data)
-        document = parse_json(text, what=source.path)
+        name = plain_name(source.path)
         out = EventBuilder(source.path, rank=source.rank, host=source.host)
-        warnings = add_document(out, plain_name(source.path), document, text)
+        try:
+            document = parse_json(text, what=source.path)
+        except UnreadableSource as error:
+            if name not in _OF_A_MODEL:
+                raise
+            # A loader would stop at this file, so that it is broken is something the run left.
+            attrs = {"file": name, "status": "broken", "size": len(data)}
+            out.add(kind="artifact", name="model.file", line=1, severity="error", text=str(error), attrs=attrs)
+            return Ingested(out.build(), lines=1, bytes=len(data), warnings=(*notes, str(error)))
+        warnings = add_document(out, name, document, text)
         if not len(out):
             raise UnreadableSource(f"{source.path} is JSON without settings, metrics or tokens that are understood.")
         return Ingested(out.build(), lines=text.count("\n") + 1, bytes=len(data), warnings=(*notes, *warnings))

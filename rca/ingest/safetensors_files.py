@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import struct
+from math import prod
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -12,6 +13,8 @@ from rca.events import EventBuilder
 from rca.ingest.interface import IngestContext, Ingested, Place, Source
 from rca.ingest.weight_summary import Tensor, summarise
 
+MAX_AXES = 64
+"""Axes of a tensor in torch (c10/core/TensorImpl) and NumPy."""
 MAX_HEADER = 100_000_000
 """Bytes above which the safetensors library refuses a header (safetensors/src/tensor.rs, MAX_HEADER_SIZE)."""
 MAX_DESCRIBED_HEADER = 64 * 1024**2
@@ -51,6 +54,8 @@ def read_header(file: Place, size: int) -> Header:
             for name, item in document.items()
             if name != "__metadata__"
         )
+        if any(not _possible(tensor.shape) for tensor in tensors):
+            return Header("header_invalid", header_bytes=length)
         ends = [int(item["data_offsets"][1]) for name, item in document.items() if name != "__metadata__"]
     except (ValueError, TypeError, KeyError, IndexError, AttributeError, RecursionError, OverflowError):
         return Header("header_invalid", header_bytes=length)
@@ -58,6 +63,11 @@ def read_header(file: Place, size: int) -> Header:
     status = "ok" if size == expected else "truncated" if size < expected else "trailing_bytes"
     metadata = document.get("__metadata__")
     return Header(status, tensors, metadata if isinstance(metadata, dict) else None, length, expected)
+
+
+def _possible(shape: tuple[int, ...]) -> bool:
+    """Say whether a shape can be one of a tensor: the library counts its elements in 64 bits, torch its axes to 64."""
+    return len(shape) <= MAX_AXES and all(0 <= size < 2**63 for size in shape) and prod(shape) < 2**63
 
 
 class SafetensorsIngestor:

@@ -263,3 +263,18 @@ def test_tagged_checksums_and_paths_from_elsewhere_are_found_by_name(read: Any) 
 
 def test_an_ordinary_text_is_no_manifest(read: Any) -> None:
     assert read("notes.txt", "a1b2c3 commit message\n" * 3).record.kind == "log"
+
+
+@pytest.mark.parametrize("shape", [[9] * 5000, [2**40, 2**40], [-1, 4], [2**64]])
+def test_a_shape_that_no_tensor_has_is_a_broken_header(read: Any, shape: list[int]) -> None:
+    header = json.dumps({"w": {"dtype": "F32", "shape": shape, "data_offsets": [0, 4]}}).encode()
+    event = read("model.safetensors", struct.pack("<Q", len(header)) + header + b"\0" * 4).one("weights.shard")
+    assert event.attr("status") == "header_invalid"
+
+
+@pytest.mark.parametrize("name", ["tokenizer.json", "config.json", "out/special_tokens_map.json"])
+def test_a_broken_file_of_a_model_is_told(read: Any, name: str) -> None:
+    found = read(name, '{"version": "1.0", "model": {"vocab": {"a": 0,')
+    event = found.one("model.file")
+    assert (event.attr("status"), event.severity, found.record.status) == ("broken", "error", "read")
+    assert "not complete JSON" in found.record.warnings[0]
