@@ -226,10 +226,10 @@ def test_logs_and_dumps_of_one_hang_name_the_same_rank(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-def test_a_thousand_ranks(tmp_path: Path) -> None:
+def test_hundreds_of_ranks(tmp_path: Path) -> None:
     ops = [("all_reduce", [[4096]]), ("_all_gather_base", [[512]]), ("_reduce_scatter_base", [[512]])]
-    members = {("0", "default_pg"): range(1000)}
+    members = {("0", "default_pg"): range(300)}
     entries = [call(seq, ops[seq % 3][0], sizes=ops[seq % 3][1]) for seq in range(1, 101)]
     last = call(101, state="started")
-    dumps = {rank: dump([*entries, *([] if rank == 777 else [last])], groups=members) for rank in range(1000)}
-    assert matched(dumps, tmp_path)["collective.culprit"] == 777
+    dumps = {rank: dump([*entries, *([] if rank == 277 else [last])], groups=members) for rank in range(300)}
+    assert matched(dumps, tmp_path)["collective.culprit"] == 277
