@@ -27,7 +27,7 @@ UNITS = {
 """Units of the readings; those that are not listed are counts, flags or shares."""
 
 _SIZES = frozenset({"gpu_memory_used", "gpu_memory_total", "gpu_memory_free"})
-_UNIT = re.compile(r"[\[(]([^\])]{1,12})[\])]\s*$")
+_UNIT = re.compile(r"[\[(]([^\])]{1,16})[\])]\s*$")
 _YES_NO = {"yes": 1.0, "no": 0.0, "enabled": 1.0, "disabled": 0.0, "active": 1.0, "not active": 0.0}
 _WIDTH = re.compile(r"\s*x?(\d{1,2})x?\s*")
 
@@ -188,6 +188,30 @@ ROCM = {
     "pcie replay count": "pcie_replays",
 }
 """Columns and keys of rocm-smi and amd-smi (rocm_smi.py of rocm_smi_lib)."""
+
+
+XPU = {
+    "gpu utilization": "gpu_utilization",
+    "gpu power": "power",
+    "gpu frequency": "sm_clock",
+    "gpu core temperature": "gpu_temperature",
+    "gpu memory temperature": "gpu_memory_temperature",
+    "gpu memory utilization": "gpu_memory_used_share",
+    "gpu memory used": "gpu_memory_used",
+    "pcie read": "pcie_rx",
+    "pcie write": "pcie_tx",
+}
+"""Columns of `xpu-smi dump` (its user guide)."""
+
+
+def column_name(column: str) -> str | None:
+    """Return the common name of a column in plain spelling, whichever monitor wrote it, or None."""
+    return QUERY.get(column) or XPU.get(column) or (dcgm_name(column) if column.startswith("dcgm_fi_") else None)
+
+
+def card_name(column: str) -> str | None:
+    """Return the common name of a column of `rocm-smi --csv`, or None."""
+    return ROCM.get(column)
 
 
 def plain(column: str) -> str:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import re
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -11,17 +12,27 @@ import pyarrow as pa
 from rca.events import EventBuilder
 from rca.ingest.cells import whole
 from rca.ingest.csv_files import Table, read_table
-from rca.ingest.device_names import QUERY, plain, reading, unit_of
+from rca.ingest.device_names import QUERY, card_name, column_name, plain, reading, unit_of
 from rca.ingest.device_readings import Device, DeviceColumn, Rows, add_device_columns, by_round, device_of
 from rca.ingest.interface import IngestContext, Ingested, Source
 from rca.ingest.metric_table import add_metrics, time_of
 from rca.ingest.structured import decode, read_lines
 
-_DEVICE_COLUMNS = ("index", "gpu", "gpu_id", "gpu_uuid", "uuid", "gpu_bus_id", "pci.bus_id")
+_DEVICE_COLUMNS = ("index", "gpu", "gpu_id", "deviceid", "device", "gpu_uuid", "uuid", "gpu_bus_id", "pci.bus_id")
 _HOST_COLUMNS = ("hostname", "host", "node", "nodename")
 _LABELS = {"uuid": "uuid", "gpu_uuid": "uuid", "pci.bus_id": "bus_id", "gpu_bus_id": "bus_id"}
 _ABOUT = frozenset({"name", "gpu_name", "driver_version", "pstate", "serial", "vbios_version", "count", "compute_cap"})
 """Columns that describe the device and are no readings."""
+_UNNAMED = "unnamed_"
+_STAMP = re.compile(r"(?:19|20)\d\d/\d\d/\d\d \d\d:\d\d:\d\d\.\d{3}")
+_GPU_NAME = re.compile(r"(?:NVIDIA|Tesla|Quadro|GeForce) [\w .()/-]{2,60}")
+_BY_UNIT = {
+    "%": ("utilization.gpu", "utilization.memory"),
+    "MiB": ("memory.used", "memory.total"),
+    "W": ("power.draw", "power.limit"),
+    "MHz": ("clocks.sm",),
+}
+"""What the first columns of a unit are in the orders that people ask for."""
 _APPS = ("used_gpu_memory", "used_memory")
 _REASON_COLUMNS = ("clocks_throttle_reasons.", "clocks_event_reasons.")
 THROTTLE_BITS = {
@@ -46,22 +57,62 @@ class GpuQueryIngestor:
     name = "gpu readings"
 
     def accepts(self, source: Source, head: bytes) -> bool:  # noqa: ARG002 - the content decides, not the name
-        """Take a comma table whose header names columns of `nvidia-smi --query-gpu`."""
+        """Take a comma table whose header names columns of a monitor, or rows of `nvidia-smi` without a header."""
         first = next((line for line in decode(head).splitlines() if line.strip() and not line.startswith("#")), "")
-        return _queried(first)
+        return _queried(first) or bool(headless_names(first))
 
     def read(self, source: Source, context: IngestContext) -> Ingested:
         """Read the readings of every device."""
         data, _cut, notes = read_lines(source, context)
         out = EventBuilder(source.path, rank=source.rank, host=source.host)
-        table = read_table(data, path=source.path)
+        names = headless_names(decode(data[:4096]).split("\n", maxsplit=1)[0])
+        table = read_table(", ".join(names).encode() + b"\n" + data if names else data, path=source.path)
+        if names:
+            table.lines = table.lines - 1
         warnings = [*notes, *table.warnings, *add_readings(out, table)]
         return Ingested(out.build(), lines=len(table.lines) + 1, bytes=len(data), warnings=tuple(warnings))
 
 
+def headless_names(row: str) -> list[str]:
+    """Return the columns of a row of `--format=csv,noheader`, told by their units; empty for any other row.
+
+    A bare number may be anything, so it has no name; nor has a second one of a unit that says nothing about its order.
+    """
+    cells = [cell.strip() for cell in row.split(",")]
+    if len(cells) < 3 or not (_STAMP.fullmatch(cells[0]) or _GPU_NAME.fullmatch(cells[0]) or cells[0].isdigit()):
+        return []
+    left = {unit: list(names) for unit, names in _BY_UNIT.items()}
+    found: list[str] = []
+    for place, cell in enumerate(cells):
+        unit = cell.rpartition(" ")[2] if cell[:1].isdigit() else ""
+        if _STAMP.fullmatch(cell):
+            found.append("timestamp")
+        elif _GPU_NAME.fullmatch(cell):
+            found.append("name")
+        elif cell.startswith("GPU-"):
+            found.append("uuid")
+        elif left.get(unit):
+            found.append(left[unit].pop(0))
+        elif place <= 1 and cell.isdigit() and int(cell[:3]) < 64 and "index" not in found:
+            found.append("index")
+        else:
+            found.append(f"{_UNNAMED}{place}")
+    measured = [name for name in found if name in QUERY]
+    return found if len(measured) >= 2 and len(set(found)) == len(found) else []
+
+
 def _queried(header: str) -> bool:
     names = [plain(part) for part in header.split(",")]
-    return len(names) > 1 and (any(name in QUERY or name.startswith(_REASON_COLUMNS) for name in names) or _apps(names))
+    if len(names) < 2:
+        return False
+    known = [name for name in names if name in QUERY or name.startswith(_REASON_COLUMNS)]
+    foreign = [name for name in names if column_name(name)] if _device_column(names) else []
+    cards = [name for name in names if card_name(name)] if names[0] == "device" else []
+    return bool(known or len(foreign) > 1 or cards) or _apps(names)
+
+
+def _device_column(names: Collection[str]) -> str | None:
+    return next((name for name in _DEVICE_COLUMNS if name in names), None)
 
 
 def _apps(names: Sequence[str]) -> bool:
@@ -80,9 +131,11 @@ def add_readings(out: EventBuilder, table: Table) -> list[str]:
         _add_processes(out, table, by_name)
         return []
     times = time_of(table[by_name["timestamp"]]) if "timestamp" in by_name else None
-    device_column = next((by_name[name] for name in _DEVICE_COLUMNS if name in by_name), None)
+    device_name = _device_column(by_name)
+    device_column = None if device_name is None else by_name[device_name]
+    named = card_name if device_name == "device" else column_name
     devices = (
-        [device_of(item or "0") for item in table[device_column].to_pylist()]
+        [device_of((item or "0").strip().removeprefix("card")) for item in table[device_column].to_pylist()]
         if device_column
         else by_round(times, count)
     )
@@ -95,16 +148,19 @@ def add_readings(out: EventBuilder, table: Table) -> list[str]:
         steps=_steps(table[by_name["step"]]) if "step" in by_name else None,
         labels=_labels(table, by_name, devices),
     )
-    known = [
-        DeviceColumn(common, table[by_name[name]], unit_of(by_name[name]))
-        for name, common in QUERY.items()
-        if name in by_name
-    ]
+    # The names of nvidia-smi are listed best first, where two columns mean the same.
+    ordered = [name for name in QUERY if name in by_name] + [name for name in by_name if name not in QUERY]
+    common = {name: found for name in ordered if (found := named(name) or column_name(name)) is not None}
+    known = [DeviceColumn(found, table[by_name[name]], unit_of(by_name[name])) for name, found in common.items()]
     add_device_columns(out, known, rows)
     reasons = {raw: table[raw] for name, raw in by_name.items() if name.startswith(_REASON_COLUMNS)}
     active = _active_reasons(out, reasons, rows)
-    used = {by_name[name] for name in by_name if name in {*QUERY, *_ABOUT, *_LABELS, *_HOST_COLUMNS}}
-    rest: dict[str, Any] = {raw: items for raw, items in table.items() if raw not in {*used, *reasons, device_column}}
+    used = {by_name[name] for name in by_name if name in {*common, *_ABOUT, *_LABELS, *_HOST_COLUMNS}}
+    rest: dict[str, Any] = {
+        raw: items
+        for raw, items in table.items()
+        if raw not in {*used, *reasons, device_column} and not raw.startswith(_UNNAMED)
+    }
     _add_devices(out, table, by_name, rows)
     return add_metrics(
         out,

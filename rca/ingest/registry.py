@@ -32,6 +32,7 @@ from rca.ingest.lfs_pointers import LfsPointerIngestor
 from rca.ingest.manifests import ManifestIngestor
 from rca.ingest.memory_snapshot import MemorySnapshotIngestor
 from rca.ingest.mlflow_files import MlflowIngestor
+from rca.ingest.nvidia_smi_xml import NvidiaSmiXmlIngestor
 from rca.ingest.packages import PackageListIngestor
 from rca.ingest.profiler_trace import ProfilerTraceIngestor
 from rca.ingest.prometheus import PrometheusIngestor
@@ -86,6 +87,7 @@ INGESTORS: tuple[Ingestor, ...] = (
     StackFileIngestor(),
     ElasticErrorIngestor(_LOGS),
     JournalIngestor(_LOGS),
+    NvidiaSmiXmlIngestor(),
     QueryAnswerIngestor(),
     WrappedLogIngestor(_LOGS),
     JsonIngestor(),

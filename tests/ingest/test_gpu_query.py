@@ -1,6 +1,10 @@
+# ruff: noqa: E501 - tables stand as they are printed
+
 from __future__ import annotations
 
 from typing import Any
+
+import pytest
 
 HEADER = (
     "timestamp, index, name, temperature.gpu, power.draw [W], clocks.current.sm [MHz], utilization.gpu [%], "
@@ -49,3 +53,28 @@ def test_values_without_units_are_read_too(read: Any) -> None:
     found = read("query.csv", "index, utilization.gpu [%], memory.used [MiB]\n0, 55, 2048\n1, [N/A], 1024\n")
     assert [value for _, value in found.metrics("gpu_utilization")] == [55.0]
     assert [value for _, value in found.metrics("gpu_memory_used")] == [2.0, 1.0]
+
+
+def test_rows_without_a_head_are_told_by_their_units(read: Any) -> None:
+    row = "2025/03/02 04:00:0{s}.123, {gpu}, NVIDIA A100-SXM4-80GB, 62, 9{gpu} %, 1024 MiB, 2048 MiB, 398.11 W, 1410 MHz\n"
+    found = read("gpu.log.csv", "".join(row.format(s=s, gpu=gpu) for s in range(2) for gpu in range(2)))
+    assert {item.device: item.value.tolist() for item in found.table.all_metrics("gpu_utilization")} == {
+        "0": [90, 90],
+        "1": [91, 91],
+    }
+    assert [value for _step, value in found.metrics("gpu_memory_total")] == [2.0] * 4
+    assert "gpu_temperature" not in found.table.metric_names, "a bare number may be anything"
+    assert [event.line for event in found.table.named("system.gpu")] == [1, 2]
+
+
+@pytest.mark.parametrize(
+    ("text", "name", "series"),
+    [
+        ("timestamp,gpu,Hostname,DCGM_FI_DEV_GPU_TEMP,DCGM_FI_DEV_FB_USED\n1740888000,0,n1,62,1024\n1740888000,1,n1,91,2048\n", "gpu_memory_used", {"n1 0": [1], "n1 1": [2]}),
+        ("Timestamp, DeviceId, GPU Utilization (%), GPU Core Temperature (Celsius Degree)\n06:14:46.000, 0, 98.00, 62\n06:14:46.000, 1, 97.00, 63\n", "gpu_temperature", {"0": [62], "1": [63]}),
+        ("device,Temperature (Sensor junction) (C),GPU use (%)\ncard0,42.0,98\ncard1,99.0,99\n", "gpu_temperature", {"0": [42], "1": [99]}),
+    ],
+)  # fmt: skip
+def test_tables_of_other_monitors(read: Any, text: str, name: str, series: dict[str, list[float]]) -> None:
+    found = read("devices.csv", text)
+    assert {item.device: item.value.tolist() for item in found.table.all_metrics(name)} == series

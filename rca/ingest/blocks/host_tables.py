@@ -20,6 +20,8 @@ _TOP_ROW = re2.compile(
     r"\s*(\d+)\s+(\S+)\s+(?:\d+|-\d+|rt)\s+-?\d+\s+(\S+)\s+(\S+)\s+(\S+)\s+([A-Z])\s+([\d.]+)\s+([\d.]+)\s+(\S+)\s+(\S.*)"
 )
 _TOP_CPU = re2.compile(r"%?Cpu\(s\):\s*([\d.]+)[ %]*us.*?([\d.]+)[ %]*id")
+_TOP_WAIT = re2.compile(r"([\d.]+)[ %]*wa")
+_TOP_MEMORY = re2.compile(r"([KMG])iB Mem\s*:\s*([\d.]+)\s*total,\s*([\d.]+)\s*free,\s*([\d.]+)\s*used")
 _TOP_HEAD = ("Tasks", "Threads", "%", "MiB", "KiB", "GiB", "Mem", "Swap")
 _LIMIT = re2.compile(r"(\S.*?)\s+\((?:[^()]*, )?(-[a-zA-Z])\)\s+(unlimited|\d+)\s*")
 _LS_ROW = re2.compile(
@@ -125,7 +127,14 @@ class TopParser:
                 break
             if (cpu := _TOP_CPU.search(text)) is not None:
                 shares = {"user_percent": number(cpu[1]), "idle_percent": number(cpu[2])}
+                if (wait := _TOP_WAIT.search(text)) is not None:
+                    shares["iowait_percent"] = number(wait[1])
                 add_system(out, document, place, name="system.load", value=shares["user_percent"], attrs=shares)
+            elif (memory := _TOP_MEMORY.search(text)) is not None:
+                total, used = (size_in_bytes(f"{memory[group]}{memory[1]}iB") for group in (2, 4))
+                if total and used is not None:
+                    sizes = {"total_bytes": total, "used_bytes": used}
+                    add_system(out, document, place, name="system.memory", value=used / total, attrs=sizes)
             elif (row := _TOP_ROW.fullmatch(text.rstrip())) is not None:
                 attrs: dict[str, Any] = {
                     "pid": whole(row[1]),

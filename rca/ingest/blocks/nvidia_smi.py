@@ -12,12 +12,13 @@ from rca.ingest.cells import size_in_bytes, whole
 from rca.ingest.document import Document
 
 _HEADER = re2.compile(
-    r"NVIDIA-SMI\s+([\w.]+)\s+(?:KMD|Driver) Version:\s*([\w.]+)(?:\s+CUDA(?: UMD)? Version:\s*([\w./]+))?"
+    r"(?:NVIDIA-SMI|NVITOP)\s+([\w.]+)\s+(?:KMD|Driver) Version:\s*([\w.]+)"
+    r"(?:\s+CUDA(?: UMD| Driver)? Version:\s*([\w./]+))?"
 )
 _NAME = re2.compile(r"\s*(\d{1,3})\s+(\S.*?)\s+(On|Off|N/A)\s*")
 _BUS = re2.compile(r"\s*([0-9A-Fa-f]{4,8}:[0-9A-Fa-f]{2}:[0-9A-Fa-f]{2}\.[0-9A-Fa-f])\s+(\S+)\s*")
 _STATE = re2.compile(r"\s*(\S+)\s+(\d+C|N/A|ERR!)\s+(P\d+|N/A|ERR!)\s+(\S+?W?|N/A|ERR!)\s*/\s*(\S+)\s*")
-_MEMORY = re2.compile(r"\s*(\d+MiB)\s*/\s*(\d+MiB)\s*")
+_MEMORY = re2.compile(r"\s*([\d.]+[KMG]iB)\s*/\s*([\d.]+[KMG]iB)\s*")
 _USE = re2.compile(r"\s*(\d+%|N/A|ERR!)\s+(\S.*?)\s*")
 _PROCESS = re2.compile(
     r"\|?\s*(\d{1,3})\s+(?:(?:N/A|\d+)\s+(?:N/A|\d+)\s+)?(\d+)\s+([CGM+]+)\s+(\S.*?)\s+(\d+MiB|N/A)\s*\|?\s*"
@@ -25,6 +26,10 @@ _PROCESS = re2.compile(
 _SLICE = re2.compile(
     r"\|?\s*(\d{1,3})\s+(\d{1,3})\s+(\d{1,3})\s+(\d{1,3})\s*\|\s*(\d+MiB)\s*/\s*(\d+MiB)\s*\|\s*\d+\s+(\d+|N/A)\s*\|.*"
 )
+_NVITOP_PROCESS = re2.compile(
+    r"\|?\s*(\d{1,3})\s+(\d+)\s+([CGM+X]+)\s+(\S+)\s+([\d.]+[KMG]iB|N/A)\s+\S+\s+\S+\s+\S+\s+\S+\s+(\S.*?)\s*\|?\s*"
+)
+_BOX = str.maketrans({"│": "|", "╒": "+", "├": "+", "╞": "+", "╘": "+", "╤": "+", "╪": "+"})
 _WHOLE_NUMBER = re2.compile(r"(\d+(?:\.\d+)?)")
 _MAX_LINES = 600
 
@@ -33,7 +38,7 @@ class NvidiaSmiParser:
     """Adds `system.driver`, a `system.gpu` for each device, `system.mig_device` for slices, `system.gpu_process`."""
 
     name = "nvidia-smi"
-    triggers: tuple[str, ...] = (r"NVIDIA-SMI\s+[\d.]+\s+(?:KMD|Driver) Version",)
+    triggers: tuple[str, ...] = (r"(?:NVIDIA-SMI|NVITOP)\s+[\d.]+\s+(?:KMD|Driver) Version",)
 
     def parse(self, document: Document, line: int, out: EventBuilder) -> int:
         """Read the table whose header stands at `line`."""
@@ -43,16 +48,18 @@ class NvidiaSmiParser:
         driver: dict[str, Any] = {}
         end = line
         for number, text in table_lines(document, line, most=_MAX_LINES, ruled=True):
-            plain = text.strip()
+            plain = text.strip().translate(_BOX)
             if number > line and (not plain.startswith(("|", "+")) and plain):
                 break
-            if number > line + 1 and "NVIDIA-SMI" in plain:
+            if number > line + 1 and _HEADER.search(plain) is not None and driver:
                 break
             end = number + 1 if plain else end
             if (header := _HEADER.search(plain)) is not None:
                 driver = {"driver": header[2], "cuda": header[3], "line": number}
             elif (process := _PROCESS.fullmatch(plain)) is not None:
                 processes.append(_process(process, number))
+            elif (shown := _NVITOP_PROCESS.fullmatch(plain)) is not None:
+                processes.append(_nvitop_process(shown, number))
             elif (piece := _SLICE.fullmatch(plain)) is not None:
                 slices.append(_slice(piece, number))
             else:
@@ -127,6 +134,18 @@ def _process(match: Any, number: int) -> dict[str, Any]:
         "type": match[3],
         "process": match[4],
         "memory_bytes": size_in_bytes(match[5]),
+        "line": number,
+    }
+
+
+def _nvitop_process(match: Any, number: int) -> dict[str, Any]:
+    return {
+        "gpu": whole(match[1]),
+        "pid": whole(match[2]),
+        "type": match[3],
+        "user": match[4],
+        "memory_bytes": size_in_bytes(match[5]),
+        "process": match[6][:200],
         "line": number,
     }
 

@@ -228,3 +228,26 @@ def test_topology(read: Any) -> None:
     text = "\tGPU0\tGPU1\tGPU2\tNIC0\tCPU Affinity\nGPU0\t X \tNV18\tNV18\tPXB\t0-47\nGPU1\tNV18\t X \tSYS\tSYS\t0-47\nGPU2\tNV18\tSYS\t X \tSYS\t0-47\nNIC0\tPXB\tSYS\tSYS\t X\n"
     event = read("topo.txt", text).one("system.topology")
     assert (event.attr("gpus"), event.attr("usual"), event.attr("worse")) == (3, "NV18", ["GPU1-GPU2"])
+
+
+NVITOP = """╒═════════════════════════════════════════════════════════════════════════════╕
+│ NVITOP 1.3.2       Driver Version: 535.104.05      CUDA Driver Version: 12.2 │
+├───────────────────────────────┬──────────────────────┬──────────────────────┤
+│   0  A100-SXM4-80GB      On   │ 00000000:07:00.0 Off │                    0 │
+│ N/A   62C    P0   398W / 400W │ 71.50GiB / 80.00GiB  │     98%      Default │
+╘═══════════════════════════════╧══════════════════════╧══════════════════════╛
+╒═════════════════════════════════════════════════════════════════════════════╕
+│   0   41233 C     ana 71.00GiB  98  101.0  2.4  1:00  python train.py       │
+╘═════════════════════════════════════════════════════════════════════════════╛
+"""
+
+
+def test_nvitop(read: Any) -> None:
+    found = read("nvitop.txt", NVITOP)
+    device, process = found.one("system.gpu"), found.one("system.gpu_process")
+    assert (device.attr("memory_used_bytes"), device.attr("utilization"), device.attr("power_w")) == (
+        71.5 * 2**30,
+        98,
+        398,
+    )
+    assert (process.attr("user"), process.attr("pid"), process.text) == ("ana", 41233, "python train.py")

@@ -52,7 +52,7 @@ MiB Mem : 257612.3 total, 101220.9 free,  20114.2 used, 136277.2 buff/cache
 
 def test_top_tells_load_and_processes(read: Any) -> None:
     found = read("top.txt", TOP)
-    assert found.one("system.load").attrs == {"user_percent": 9.6, "idle_percent": 89.4}
+    assert found.one("system.load").attrs == {"user_percent": 9.6, "idle_percent": 89.4, "iowait_percent": 0.1}
     first, second = found.table.named("system.process")
     assert (first.value, first.attr("command")) == (100.0, "python main.py (DataLoader 0)")
     assert second.attr("resident_bytes") == pytest.approx(4.9 * 2**30)
