@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import islice
 from typing import Any
 
 from rca.errors import UnreadableSource
@@ -10,7 +11,7 @@ from rca.ingest.config_roles import role_of
 from rca.ingest.config_rows import add_settings
 from rca.ingest.containers import add_cluster_document, is_cluster_document
 from rca.ingest.interface import IngestContext, Ingested, Source
-from rca.ingest.json_lines import add_records
+from rca.ingest.json_lines import add_records, records_of
 from rca.ingest.metric_history import add_history, is_history
 from rca.ingest.structured import MAX_STRUCTURED, decode, parse_json, plain_name, read_whole
 from rca.ingest.tokenizer_files import add_token_roles, add_tokenizer, is_tokenizer
@@ -27,6 +28,8 @@ _ELSEWHERE = (
 """Traces, torchelastic error files, memory snapshots, flight recordings and weight indexes have their own readers."""
 
 
+_FIRST = 20
+"""Lines that show whether a file holds one object a line."""
 _OF_A_MODEL = frozenset({
     "tokenizer.json", "tokenizer_config.json", "special_tokens_map.json", "added_tokens.json", "vocab.json",
     "config.json", "generation_config.json", "preprocessor_config.json", "processor_config.json", "adapter_config.json",
@@ -58,6 +61,9 @@ class JsonIngestor:
         try:
             document = parse_json(text, what=source.path)
         except UnreadableSource as error:
+            if (rows := _rows(text)) is not None:
+                warnings = add_records(out, rows)
+                return Ingested(out.build(), lines=len(rows), bytes=len(data), warnings=(*notes, *warnings))
             if name not in _OF_A_MODEL:
                 raise
             # A loader would stop at this file, so that it is broken is something the run left.
@@ -68,6 +74,14 @@ class JsonIngestor:
         if not len(out):
             raise UnreadableSource(f"{source.path} is JSON without settings, metrics or tokens that are understood.")
         return Ingested(out.build(), lines=text.count("\n") + 1, bytes=len(data), warnings=(*notes, *warnings))
+
+
+def _rows(text: str) -> list[tuple[int, dict[str, Any]]] | None:
+    """Return the records of text with one object a line, which Detectron2, mmengine and Ray call `*.json`, or None."""
+    start = list(islice(records_of(text.splitlines()[:_FIRST]), _FIRST))
+    if len(start) < 2 or any(row is None for _line, row in start[:-1]):
+        return None
+    return [(line, row) for line, row in records_of(text.splitlines()) if row is not None]
 
 
 def add_document(out: EventBuilder, name: str, document: Any, text: str) -> list[str]:

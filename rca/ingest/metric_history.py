@@ -74,6 +74,19 @@ def _add_state(out: EventBuilder, document: dict[str, Any]) -> None:
                 text=str(document[key]),
                 attrs={"key": key, "value": document[key], "file_role": "trainer_state"},
             )
+    stopping = _early_stopping(document)
+    if "patience" in stopping:
+        out.add(
+            kind="config",
+            name="early_stopping_patience",
+            value=stopping["patience"],
+            text=str(stopping["patience"]),
+            attrs={"key": "early_stopping_patience", "value": stopping["patience"], "file_role": "trainer_state"},
+        )
+    if 0 < stopping.get("patience", 0) <= stopping.get("patience_counter", -1):
+        patience, counter = int(stopping["patience"]), int(stopping["patience_counter"])
+        text = f"The early stopping counter stands at {counter} of a patience of {patience}: the run ended on purpose."
+        out.add(kind="log", name="run.early_stopped", severity="info", role="benign", phase="teardown", text=text)
     state = {key: document.get(key) for key in _STATE if number(document.get(key)) is not None}
     step = number(document.get("global_step"))
     out.add(
@@ -85,8 +98,23 @@ def _add_state(out: EventBuilder, document: dict[str, Any]) -> None:
             **state,
             "entries": len(document["log_history"]),
             "best_checkpoint": document.get("best_model_checkpoint"),
+            **{f"early_stopping_{key}": value for key, value in stopping.items()},
         },
     )
+
+
+def _early_stopping(document: dict[str, Any]) -> dict[str, float]:
+    """Return patience and counter of the callback that ends a run which no longer improves."""
+    callbacks = document.get("stateful_callbacks")
+    callback = callbacks.get("EarlyStoppingCallback") if isinstance(callbacks, dict) else None
+    callback = callback[0] if isinstance(callback, list) and callback else callback
+    found: dict[str, float] = {}
+    for holder, key in (("args", "patience"), ("attributes", "patience_counter")):
+        values = callback.get(holder) if isinstance(callback, dict) else None
+        value = number(values.get(f"early_stopping_{key}")) if isinstance(values, dict) else None
+        if value is not None and value >= 0:
+            found[key] = value
+    return found
 
 
 def _numbers(items: list[Any]) -> bool:

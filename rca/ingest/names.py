@@ -85,6 +85,7 @@ _METRICS: dict[str, tuple[str, ...]] = {
         "lr-adam",
         "lr-sgd",
         "lr/group0",
+        "lr/pg0",
         "lr0",
         "optim0_lr0",
         "optimizer/lr",
