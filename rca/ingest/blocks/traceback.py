@@ -57,11 +57,13 @@ class TracebackParser:
     """Python tracebacks; the event stands at the line that names the exception that ended the chain."""
 
     name = "traceback"
-    triggers: tuple[str, ...] = (r"Traceback \(most recent call last\)",)
+    triggers: tuple[str, ...] = (r"Traceback \(most recent call last\)", r"^ray::\S.{0,300}\(pid=\d+")
 
     def parse(self, document: Document, line: int, out: EventBuilder) -> int:
         """Add one exception event for the chain that starts at `line`; return the line after it."""
         stream = RankStream(document, line)
+        if not _is_header(document, line) and not _next_is(stream, _FRAME):
+            return line
         chain = _read_chain(stream)
         last = chain[-1]
         prefix = document.prefix(line)
@@ -100,6 +102,11 @@ class TracebackParser:
             },
         )
         return stream.close()
+
+
+def _is_header(document: Document, line: int) -> bool:
+    """Say whether Python's own heading stands there; Ray puts the name of the task in its place."""
+    return "Traceback (most recent call last)" in document.raw(line)
 
 
 def _read_chain(stream: RankStream) -> list[_Raised]:

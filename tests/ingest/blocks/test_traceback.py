@@ -297,3 +297,17 @@ def test_the_stack_tells_the_phase(read: Callable, function: str, file: str, pha
 def test_the_step_before_the_traceback(read: Callable) -> None:
     (event,) = raised(read("run.log", "step 41 loss 2.5\nstep 42 loss 2.4\n" + PLAIN))
     assert event.step == 42
+
+
+def test_the_task_of_ray_stands_where_the_heading_would(read: Callable) -> None:
+    text = (
+        "Failure # 1 (occurred at 2026-11-30_20-37-18)\n"
+        "\x1b[36mray::ImplicitFunc.train()\x1b[39m (pid=12, ip=10.0.0.1, actor_id=ab, repr=train_fn)\n"
+        '  File "/opt/venv/lib/python3.11/site-packages/ray/tune/trainable/trainable.py", line 331, in train\n'
+        "    raise skipped from exception_cause(skipped)\n"
+        '  File "/home/u/tune.py", line 9, in train_fn\n    raise ValueError("bad lr")\nValueError: bad lr\n'
+    )
+    (event,) = raised(read("error.txt", text))
+    assert (event.name, event.line, event.text) == ("ValueError", 7, "bad lr")
+    assert event.attr("user_frame")["line"] == 9
+    assert not raised(read("a.log", "ray::train() (pid=12, ip=10.0.0.1) finished\n"))
