@@ -135,6 +135,8 @@ class EventBuilder:
 
     def build(self) -> pa.Table:
         """Return the collected events as one Arrow table of `SCHEMA`."""
+        if not len(self):
+            return empty_events()
         arrays = [pa.array(self._columns[field.name], type=field.type) for field in SCHEMA]
         return pa.concat_tables([pa.Table.from_arrays(arrays, schema=SCHEMA), *self._bulk])
 

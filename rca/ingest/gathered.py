@@ -26,9 +26,9 @@ class Gathered:
 
     def add(self, source: Source, table: pa.Table) -> None:
         """Add one source; of one of many, settings that an earlier source printed alike are left out."""
-        table = self._own(source, table)
-        if table.num_rows:
-            self._waiting.append(table)
+        if not table.num_rows:
+            return
+        self._waiting.append(self._own(source, table))
         if len(self._waiting) >= _TOGETHER:
             self._join()
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
+from itertools import islice
 from typing import Any, NamedTuple
 
 import re2
@@ -98,7 +99,8 @@ class PackageListIngestor:
             return True
         if name.startswith("requirements") or name.endswith("requirements.txt"):
             return sum(_REQUIRED.fullmatch(line.strip()[:_LONGEST]) is not None for line in lines) * 2 >= len(lines)
-        return sum(pinned(line) is not None for line in lines) * 10 >= 9 * len(lines)
+        others = (line for line in lines if pinned(line) is None)
+        return len(list(islice(others, len(lines) // 10 + 1))) * 10 <= len(lines)
 
     def read(self, source: Source, context: IngestContext) -> Ingested:
         """Read the list. Raises UnreadableSource where no line names a version."""

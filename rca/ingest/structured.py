@@ -7,7 +7,6 @@ import json
 import sys
 from collections.abc import Iterator
 from dataclasses import replace
-from pathlib import PurePosixPath
 from typing import Any, NamedTuple
 
 from rca.errors import UnreadableSource
@@ -39,7 +38,7 @@ class Bounded(NamedTuple):
 
 def plain_name(path: str) -> str:
     """Return the lower-case file name without folder and compression suffix."""
-    name = PurePosixPath(path).name.lower()
+    name = path.rsplit("/", 1)[-1].lower()
     for suffix in _COMPRESSED:
         name = name.removesuffix(suffix)
     return name

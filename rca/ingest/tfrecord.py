@@ -65,6 +65,8 @@ class Block:
 
 def starts_with_record(head: bytes) -> bool:
     """Say whether the bytes begin with a record header whose checksum agrees with its length."""
+    if head[4:8] != bytes(4):
+        return False
     return len(head) >= HEADER and len(_agreeing(np.frombuffer(head[:HEADER], np.uint8))) == 1
 
 

@@ -28,6 +28,7 @@ PER_NODE = 8
 START = dt.datetime(2026, 3, 1, 8, 0, 0)
 STEP_S = 2.0
 TIMEOUT_S = 600.0
+_GPU = "gpu #"
 STEP_BYTES = 320
 """Roughly what a rank prints of one step."""
 SETTINGS = (
@@ -95,6 +96,35 @@ def _stamps(form: str | None, skew: float, steps: int) -> list[str]:
     return [_stamped(form, 20.0 + number * STEP_S + skew) for number in range(steps + 1)]
 
 
+@lru_cache(maxsize=2)
+def _node(node: str, form: str | None, skew: float, steps: int) -> list[str]:
+    """Return what each rank of a node but the first of the job prints of each step."""
+    stamps = _stamps(form, skew, steps)
+    return [
+        f"{at}DEBUG heartbeat: iteration {number} done on {node} {_GPU}\n{_chatter(number, at)}"
+        for number, at in enumerate(stamps[1:], 1)
+    ]
+
+
+def _trainer(number: int, at: str, draw: random.Random) -> str:
+    loss = 2.0 + 8.0 / (1.0 + number / 60.0) + 0.02 * draw.random()
+    return (
+        f"{at}INFO trainer: step {number} | loss {loss:.4f} | grad_norm {1.1 - 0.1 * draw.random():.3f} | "
+        f"lr {min(number / 200, 1.0) * 3e-4:.3e} | step_time {STEP_S + 0.01 * draw.random():.3f}\n"
+        f"{_chatter(number, at)}"
+    )
+
+
+def _chatter(number: int, at: str) -> str:
+    text = (
+        f"{at}INFO data.prefetch: shard-{number % 997:05d}.tar opened, 128 samples queued, 3 readers alive\n"
+        f"{at}DEBUG bucket 0 reduced, 25.0 MB; bucket 1 reduced, 25.0 MB; bucket 2 reduced, 18.2 MB"
+    )
+    if number % 50:
+        return text
+    return f"{text}\n{at}WARNING data.cache: cache miss for shard-{number % 997:05d}.tar, reading from the object store"
+
+
 class Writer:
     """Writes the lines of one rank."""
 
@@ -128,16 +158,18 @@ class Writer:
     def lines(self) -> Iterator[str]:
         """Give the whole log."""
         yield from self.start()
-        for step in self.body():
-            yield from step
+        yield from self.body()
         if not self.cut:
             yield from self.end()[1]
 
-    def body(self) -> Iterator[Iterator[str]]:
-        """Give the lines of each step; the logs of some ranks lack the last ones."""
-        stamps = _stamps(self.stamp, self.skew, self.job.steps)
-        for number in range(1, self.job.steps + 1 - 2 * self.cut):
-            yield self.step(number, stamps[number])
+    def body(self) -> Iterator[str]:
+        """Give the lines of each step together; the logs of some ranks lack the last ones."""
+        count = self.job.steps - 2 * self.cut
+        if self.rank == 0:
+            stamps = _stamps(self.stamp, self.skew, self.job.steps)
+            return (_trainer(number, stamps[number], self.random) for number in range(1, count + 1))
+        node = _node(self.node, self.stamp, self.skew, self.job.steps)
+        return (step.replace(_GPU, f"gpu {self.local}") for step in node[:count])
 
     def start(self) -> Iterator[str]:
         """What every process says before the first step."""
@@ -154,21 +186,6 @@ class Writer:
             "/opt/conda/lib/python3.11/site-packages/torch/utils/checkpoint.py:85: UserWarning: None of the inputs "
             "have requires_grad=True. Gradients will be None"
         )
-
-    def step(self, number: int, at: str) -> Iterator[str]:
-        """Give what is said of one step: numbers on rank 0, a heartbeat and the loader's chatter everywhere."""
-        if self.rank == 0:
-            loss = 2.0 + 8.0 / (1.0 + number / 60.0) + 0.02 * self.random.random()
-            yield (
-                f"{at}INFO trainer: step {number} | loss {loss:.4f} | grad_norm {1.1 - 0.1 * self.random.random():.3f} "
-                f"| lr {min(number / 200, 1.0) * 3e-4:.3e} | step_time {STEP_S + 0.01 * self.random.random():.3f}"
-            )
-        else:
-            yield f"{at}DEBUG heartbeat: iteration {number} done on {self.node} gpu {self.local}"
-        yield f"{at}INFO data.prefetch: shard-{number % 997:05d}.tar opened, 128 samples queued, 3 readers alive"
-        yield f"{at}DEBUG bucket 0 reduced, 25.0 MB; bucket 1 reduced, 25.0 MB; bucket 2 reduced, 18.2 MB"
-        if number % 50 == self.rank % 50:
-            yield f"{at}WARNING data.cache: cache miss for shard-{number % 997:05d}.tar, reading from the object store"
 
     def end(self) -> tuple[float, list[str]]:
         """Return the last words, and when they are said."""
@@ -305,11 +322,11 @@ def _interleaved(job: Job, ranks: range, file: Path) -> int:
     def mixed() -> Iterator[str]:
         for writer in writers:
             yield from tagged(writer, writer.start())
-        for round_ in zip_longest(*(writer.body() for writer in writers), fillvalue=()):
+        for round_ in zip_longest(*(writer.body() for writer in writers), fillvalue=""):
             bursts = list(zip(writers, round_, strict=True))
             order.shuffle(bursts)
-            for writer, lines in bursts:
-                yield from tagged(writer, lines)
+            for writer, step in bursts:
+                yield from tagged(writer, step.splitlines())
         ends = sorted((*writer.end(), writer.rank) for writer in writers if not writer.cut)
         for _, lines, rank in ends:
             yield from tagged(writers[rank - ranks.start], lines)
