@@ -83,41 +83,57 @@ class _Machine:
         raise UnreadableSource(f"{self.what} is a pickle that {why}; it was not loaded.")
 
     def _run(self) -> Any:
-        """Interpret the opcodes; those that make up nine tenths of a dump stand first."""
+        """Interpret the opcodes; those that make up nine tenths of a dump stand here and keep the place in a local."""
         data, memo, stack = self.data, self.memo, self.stack
+        push = stack.append
         at = 0
         for _ in range(MAX_OPCODES):
             code = data[at]
             at += 1
-            if code == 0x68:  # BINGET
-                stack.append(memo[data[at]])
+            if code == 0x68:  # BINGET, mostly several in a row
+                push(memo[data[at]])
+                at += 1
+                while data[at] == 0x68:
+                    push(memo[data[at + 1]])
+                    at += 2
+            elif code == 0x4B:  # BININT1
+                push(data[at])
                 at += 1
             elif code == 0x6A:  # LONG_BINGET
-                stack.append(memo[data[at] | data[at + 1] << 8 | data[at + 2] << 16 | data[at + 3] << 24])
+                push(memo[data[at] | data[at + 1] << 8 | data[at + 2] << 16 | data[at + 3] << 24])
                 at += 4
-            elif code == 0x4B:  # BININT1
-                stack.append(data[at])
-                at += 1
             elif code == 0x94:  # MEMOIZE
                 memo[len(memo)] = stack[-1]
             elif code == 0x71:  # BINPUT
                 memo[data[at]] = stack[-1]
                 at += 1
+            elif code == 0x72:  # LONG_BINPUT
+                memo[data[at] | data[at + 1] << 8 | data[at + 2] << 16 | data[at + 3] << 24] = stack[-1]
+                at += 4
+            elif code == 0x4E:  # NONE
+                push(None)
+            elif code in (0x88, 0x89):  # NEWTRUE, NEWFALSE
+                push(code == 0x88)
+            elif code == 0x4D:  # BININT2
+                push(data[at] | data[at + 1] << 8)
+                at += 2
+            elif code == 0x4A or (code == 0x8A and data[at] <= MAX_INTEGER_BYTES):  # BININT, LONG1
+                first = at + (code == 0x8A)
+                at = at + 4 if code == 0x4A else first + data[at]
+                push(int.from_bytes(data[first:at], "little", signed=True))
             elif code == 0x28:  # MARK
                 if len(self.marks) >= MAX_OPEN:
                     self.refuse(f"nests more than {MAX_OPEN:,} levels")
                 self.marks.append(stack)
                 stack = self.stack = []
-            elif code == 0x8A and data[at] <= MAX_INTEGER_BYTES:  # LONG1
-                size = at + 1 + data[at]
-                stack.append(int.from_bytes(data[at + 1 : size], "little", signed=True))
-                at = size
+                push = stack.append
             else:
                 self.at = at
                 if code == 0x2E:  # STOP
                     return stack.pop()
                 _STEPS[code](self)
                 at, stack = self.at, self.stack
+                push = stack.append
         return self.refuse(f"has more than {MAX_OPCODES:,} steps")
 
     def take(self, length: int) -> bytes:
@@ -199,11 +215,11 @@ class _Machine:
         target = self.stack[-1]
         if type(target) is not dict or len(items) % 2:
             self.refuse("sets keys of what is no dict")
-        for index in range(0, len(items), 2):
-            key = items[index]
+        keys = items[::2]
+        for key in keys:
             if type(key) is not str:
                 self.hashable(key)
-            target[key] = items[index + 1]
+        target.update(zip(keys, items[1::2], strict=True))
 
     def join(self, items: list[Any]) -> None:
         target = self.stack[-1]
@@ -256,13 +272,7 @@ def _refusal(code: int) -> Callable[[_Machine], object]:
 
 _ACTIONS: dict[int, Callable[[_Machine], object]] = {
     0x80: lambda m: m.take(1),  # PROTO
-    0x72: lambda m: m.memo.__setitem__(int.from_bytes(m.take(4), "little"), m.stack[-1]),
     0x95: lambda m: m.take(8),  # FRAME
-    0x4E: lambda m: m.stack.append(None),
-    0x88: lambda m: m.stack.append(True),
-    0x89: lambda m: m.stack.append(False),
-    0x4A: lambda m: m.stack.append(int.from_bytes(m.take(4), "little", signed=True)),
-    0x4D: lambda m: m.stack.append(int.from_bytes(m.take(2), "little")),
     0x8A: lambda m: m.integer(1),
     0x8B: lambda m: m.integer(4),
     0x49: lambda m: m.digits(),
