@@ -16,6 +16,7 @@ from rca.ingest.blocks.stack_dump import StackDumpParser
 from rca.ingest.blocks.tables import TABLES, VERSIONS
 from rca.ingest.blocks.torchelastic import ElasticSummaryParser
 from rca.ingest.blocks.traceback import TracebackParser
+from rca.ingest.comet_messages import CometIngestor
 from rca.ingest.config_files import ConfigFileIngestor
 from rca.ingest.csv_files import CsvIngestor
 from rca.ingest.document import BlockParser
@@ -86,6 +87,7 @@ INGESTORS: tuple[Ingestor, ...] = (
     VocabularyIngestor(),
     StackFileIngestor(),
     ElasticErrorIngestor(_LOGS),
+    CometIngestor(_LOGS),
     JournalIngestor(_LOGS),
     NvidiaSmiXmlIngestor(),
     QueryAnswerIngestor(),
