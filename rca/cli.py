@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import atexit
 import errno
 import gc
 import os
@@ -217,8 +218,15 @@ cli.add_command(memory)
 def main(arguments: Sequence[str] | None = None) -> None:
     """Run the command line and exit with its code."""
     signal.signal(signal.SIGTERM, signal.default_int_handler)  # what ends a job ends it as cleanly as Ctrl-C
+    stopped: list[bool] = []
+    # Registered before all others, so that it is called last: nothing may hold an interrupted process back.
+    atexit.register(lambda: os._exit(INTERRUPTED) if stopped else None)
     gc.set_threshold(100_000, 50, 50)  # what start-up makes lives to the end; searching it takes a tenth of a short run
-    sys.exit(_run(lambda: cli.main(arguments, prog_name="rca", standalone_mode=False)))
+    code = _run(lambda: cli.main(arguments, prog_name="rca", standalone_mode=False))
+    if code == INTERRUPTED:
+        sys.stdout.flush()
+        stopped.append(True)
+    sys.exit(code)
 
 
 def _run(call: Callable[[], Any]) -> int:
@@ -234,7 +242,7 @@ def _run(call: Callable[[], Any]) -> int:
         return 2
     except (KeyboardInterrupt, click.Abort):
         click.echo("rca: interrupted", err=True)
-        return 130
+        return INTERRUPTED
     except BrokenPipeError:
         sys.stdout = open(os.devnull, "w")  # noqa: SIM115 - replaces the closed pipe until the process ends
         return 0

@@ -18,7 +18,7 @@ from typing import Annotated
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 import rca
-from rca.errors import NothingReadable, UsageError
+from rca.errors import NothingReadable, UnusableBaseline, UsageError
 from rca.hypotheses.decide import answer
 from rca.hypotheses.score import NONE, UNKNOWN, Ranking, rank
 from rca.observation import healthy_beside
@@ -67,6 +67,8 @@ class CaseOutcome(_Model):
     """`id: verdict` of every experiment that ran."""
     seconds: float
     warnings: tuple[str, ...] = ()
+    without_baseline: str = ""
+    """Why the healthy run that lies there was not compared with; empty where it was, or where there is none."""
     scores: dict[str, float] = {}
     """Log-odds by rules alone of every supported cause and of `unknown`, before calibration."""
     withheld: Withheld | None = None
@@ -171,9 +173,14 @@ def evaluate(cases_dir: Path, knowledge: Knowledge, *, options: Options) -> Iter
 def _judged(truth: Path, knowledge: Knowledge, options: Options) -> CaseOutcome:
     label = _label(truth, knowledge)
     accepted = (label.cause, *label.also_ok)
+    run = truth.parent / "run"
+    lacking = ""
     try:
-        run = truth.parent / "run"
-        analysis = examine(run, knowledge, options=replace(options, baseline=healthy_beside(run)))
+        try:
+            analysis = examine(run, knowledge, options=replace(options, baseline=healthy_beside(run)))
+        except UnusableBaseline as error:
+            lacking = f"{error}; the case was judged without it"
+            analysis = examine(run, knowledge, options=replace(options, baseline=None))
     except NothingReadable as error:
         return CaseOutcome(
             case=truth.parent.name,
@@ -184,6 +191,7 @@ def _judged(truth: Path, knowledge: Knowledge, options: Options) -> CaseOutcome:
             ranked=(UNKNOWN,),
             seconds=0.0,
             warnings=(str(error),),
+            without_baseline=lacking,
             scores={UNKNOWN: 0.0},
         )
     diagnosis, chosen = analysis.diagnosis, analysis.diagnosis.verdict
@@ -198,6 +206,7 @@ def _judged(truth: Path, knowledge: Knowledge, options: Options) -> CaseOutcome:
         experiments=tuple(f"{item.id}: {item.verdict}" for item in diagnosis.experiments),
         seconds=sum(diagnosis.timings.values()),
         warnings=diagnosis.warnings,
+        without_baseline=lacking,
         scores=scores(analysis.ranking),
         withheld=_withheld(analysis, knowledge, accepted),
     )

@@ -6,11 +6,12 @@ from rca.evaluate import CalibratedScore, CaseOutcome, Score
 
 
 def row(outcome: CaseOutcome) -> str:
-    """Return one line about one incident."""
+    """Return one line about one incident, and one about a baseline that could not be used."""
     mark = "ok  " if outcome.right else "top3" if outcome.in_top_three else "MISS"
     verdict = outcome.verdict if outcome.right else f"{outcome.verdict}  (truth {outcome.truth})"
     tested = "".join(f"  [{item}]" for item in outcome.experiments)
-    return f"{mark}  {outcome.case:<40.40} {outcome.probability:4.0%}  {verdict}{tested}"
+    told = f"\n      {outcome.without_baseline}" if outcome.without_baseline else ""
+    return f"{mark}  {outcome.case:<40.40} {outcome.probability:4.0%}  {verdict}{tested}{told}"
 
 
 def summary(score: Score) -> str:

@@ -140,3 +140,16 @@ def test_a_label_that_is_a_folder_and_a_folder_of_sets_are_said(tmp_path: Path) 
         list(evaluate(tmp_path / "set", load(), options=Options(experiments="none")))
     with pytest.raises(UsageError, match="did you mean"):
         list(evaluate(tmp_path, load(), options=Options(experiments="none")))
+
+
+def test_a_case_whose_baseline_is_empty_is_judged_without_it(tmp_path: Path) -> None:
+    for case in ("first", "second"):
+        (tmp_path / case / "run").mkdir(parents=True)
+        (tmp_path / case / "truth.json").write_text('{"cause": "none"}')
+        (tmp_path / case / "run" / "train.log").write_text("step 1 loss 2.0\nstep 2 loss 1.9\n")
+    (tmp_path / "first" / "baseline").mkdir()
+    first, second = evaluate(tmp_path, load(), options=Options(experiments="none"))
+    assert "baseline cannot be used" in first.without_baseline
+    assert "judged without it" in row(first)
+    assert second.without_baseline == ""
+    assert (first.verdict, first.ranked) == (second.verdict, second.ranked)

@@ -213,14 +213,14 @@ def _agree(client: Any, source: Source, address: str) -> None:
     for worker, answer in answers.items():
         if isinstance(answer, BaseException):
             raise UsageError(_other_code(worker, f"cannot start it ({type(answer).__name__}: {answer})"))
-        if answer.code != ours.code:
-            raise UsageError(_other_code(worker, f"run rca {answer.code}"))
         if answer.size != ours.size:
             what = answer.why or f"they see {answer.size:,} bytes, not {ours.size or 0:,}"
             raise UsageError(
                 f"the workers of the cluster do not see {source.file} ({worker}: {what}); "
                 "use a file system that they share, or a URL such as s3://bucket/run"
             )
+        if answer.code != ours.code:
+            raise UsageError(_other_code(worker, f"run rca {answer.code}"))
 
 
 def _other_code(worker: str, what: str) -> str:

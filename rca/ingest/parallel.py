@@ -5,12 +5,15 @@ from __future__ import annotations
 import multiprocessing
 import os
 import signal
+import threading
 from collections import deque
-from collections.abc import Callable, Generator, Iterator, Sequence
-from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
-from concurrent.futures.process import BrokenProcessPool
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from typing import Any, TypeVar
+from dataclasses import dataclass
+from functools import partial
+from multiprocessing.connection import Connection, wait
+from multiprocessing.process import BaseProcess
+from typing import Any, NoReturn, TypeVar
 
 from rca.errors import UnreadableSource
 
@@ -22,8 +25,6 @@ PAYS = 16 << 20
 than that of most logs (measured)."""
 _MANY = 500
 """Files from which on they pay whatever their size."""
-_PENDING = 2
-"""Items handed over per process before the first of them is done."""
 
 
 def pays(sizes: Sequence[int]) -> bool:
@@ -47,63 +48,64 @@ def in_processes(
     """Give the index of every item, as they are done, with a call that gives its result or raises what `read` raised.
 
     The largest items come first, so that no process is left with one when the others are done; those of about the same
-    size in their order, so that little waits for what stands before it. When a process dies
-    (killed for its memory, a crash in native code), nobody can tell which item it was reading: those that were handed
-    out are read again one at a time, and the one that ends its process again raises UnreadableSource.
+    size in their order, so that little waits for what stands before it. An item whose process dies (killed for its
+    memory, a crash in native code) is read again when all others are done; when that ends its process as well, it
+    raises UnreadableSource.
     """
     left = deque(largest_first(sizes))
-    suspects: list[int] = []
-    while left or suspects:
-        if suspects:
-            yield from _alone(items, suspects, read)
-            suspects = []
-        else:
-            suspects = yield from _together(items, left, read, jobs)
+    again: deque[int] = deque()
+    with _workers(min(jobs, len(items)), read) as workers:
+        yield from _read_all(items, left, read, workers, died=again.append)
+        for worker in workers[1:]:
+            worker.end()
+        del workers[1:]
+        dead: list[int] = []
+        yield from _read_all(items, again, read, workers, died=dead.append)
+    yield from ((index, lost) for index in dead)
 
 
-def _together(
-    items: Sequence[_Item], left: deque[int], read: Callable[[_Item], _Result], jobs: int
-) -> Generator[tuple[int, Callable[[], _Result]], None, list[int]]:
-    """Read what is left in several processes; return what was handed out when one of them died."""
-    suspects: list[int] = []
-    workers = min(jobs, len(left))
-    with _pool(workers, read) as pool:
-        pending: dict[Future[_Result], int] = {}
-        while (left and not suspects) or pending:
-            while left and not suspects and len(pending) < _PENDING * workers:
-                index = left.popleft()
-                try:
-                    with _unheard():
-                        pending[pool.submit(_read_here, items[index])] = index
-                except BrokenProcessPool:
-                    suspects.append(index)
-            for future in wait(pending, return_when=FIRST_COMPLETED).done if pending else ():
-                index = pending.pop(future)
-                if _died(future):
-                    suspects.append(index)
-                else:
-                    yield index, future.result
-    return suspects
-
-
-def _alone(
-    items: Sequence[_Item], suspects: Sequence[int], read: Callable[[_Item], _Result]
+def _read_all(
+    items: Sequence[_Item],
+    left: deque[int],
+    read: Callable[[_Item], _Result],
+    workers: list[_Worker],
+    *,
+    died: Callable[[int], None],
 ) -> Iterator[tuple[int, Callable[[], _Result]]]:
-    left = list(suspects)
-    while left:
-        with _pool(1, read) as pool:
-            while left:
-                index = left.pop(0)
-                with _unheard():
-                    future = pool.submit(_read_here, items[index])
-                if _died(future):
-                    yield index, lost
-                    break
-                yield index, future.result
+    """Hand one item after the other to whichever worker is free; a worker that died is replaced."""
+    while True:
+        for place, worker in enumerate(workers):
+            if worker.index is None and left:
+                worker.index = left.popleft()
+                try:
+                    worker.connection.send(items[worker.index])
+                except OSError:
+                    died(worker.index)
+                    worker.end()
+                    (workers[place],) = _started(1, read)
+        busy = {worker.connection: worker for worker in workers if worker.index is not None}
+        if not busy and not left:
+            return
+        for connection in wait(list(busy)) if busy else ():
+            worker = busy[connection]  # type: ignore[index]  # all of them are connections
+            index, worker.index = worker.index, None
+            assert index is not None
+            try:
+                good, answer = worker.connection.recv()
+            except (EOFError, OSError):
+                died(index)
+                worker.end()
+                (workers[workers.index(worker)],) = _started(1, read)
+            else:
+                yield index, partial(_given, answer) if good else partial(_raise, answer)
 
 
-def _died(future: Future[_Result]) -> bool:
-    return isinstance(future.exception(), BrokenProcessPool)
+def _given(answer: _Result) -> _Result:
+    return answer
+
+
+def _raise(error: BaseException) -> NoReturn:
+    raise error
 
 
 def lost() -> Any:
@@ -111,41 +113,85 @@ def lost() -> Any:
     raise UnreadableSource("the process that read the file was ended from outside or crashed; its memory may be short")
 
 
+@dataclass(eq=False)
+class _Worker:
+    """One process, and the item that it reads."""
+
+    process: BaseProcess
+    connection: Connection[Any, Any]
+    index: int | None = None
+
+    def end(self) -> None:
+        self.process.terminate()
+        self.connection.close()
+        self.process.join()
+
+
 @contextmanager
-def _pool(workers: int, read: Callable[[_Item], _Result]) -> Iterator[ProcessPoolExecutor]:
-    others = set(multiprocessing.active_children())
-    spawn = multiprocessing.get_context("spawn")
-    pool = ProcessPoolExecutor(workers, mp_context=spawn, initializer=_start, initargs=(read,))
+def _workers(count: int, read: Callable[[_Item], _Result]) -> Iterator[list[_Worker]]:
+    started = _started(count, read)
+    every = list(started)
     try:
-        yield pool
-    except BaseException:
-        for child in set(multiprocessing.active_children()) - others:
-            child.terminate()
-        raise
+        yield started
     finally:
-        pool.shutdown(cancel_futures=True)
+        for worker in {*every, *started}:
+            worker.end()
+
+
+def _started(count: int, read: Callable[[_Item], _Result]) -> list[_Worker]:
+    """Start processes, all of them before the first has to listen: the reader carries all patterns."""
+    context = multiprocessing.get_context("spawn")
+    workers = []
+    with _unheard():
+        for _ in range(count):
+            ours, theirs = context.Pipe()
+            process = context.Process(target=_work, args=(theirs,), daemon=True)
+            process.start()
+            theirs.close()
+            workers.append(_Worker(process, ours))
+    try:
+        for worker in workers:
+            worker.connection.send(read)
+    except BaseException:
+        for worker in workers:
+            worker.end()
+        raise
+    return workers
 
 
 @contextmanager
 def _unheard() -> Iterator[None]:
-    """Let a process that starts here not hear Ctrl-C, which its parent hears; one that starts up would complain."""
-    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    """Let processes start that do not hear Ctrl-C, which their parent hears; it comes to the parent afterwards.
+
+    One that is interrupted while it starts, or whose parent is, would write its stack to the terminal.
+    """
+    heard: list[int] = []
+    mask = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    main = threading.current_thread() is threading.main_thread()
+    before = {}
+    for number in (signal.SIGINT, signal.SIGTERM) if main else ():
+        before[number] = signal.signal(number, lambda found, _frame: heard.append(found))
     try:
         yield
     finally:
-        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+        signal.pthread_sigmask(signal.SIG_SETMASK, mask)
+        for number, handler in before.items():
+            signal.signal(number, handler)
+        for found in heard:
+            signal.raise_signal(found)
 
 
-_reader: Callable[[Any], Any]
-"""What this worker reads with: handed over once, since it carries all patterns."""
-
-
-def _start(read: Callable[[_Item], _Result]) -> None:
-    """Keep the reader, and leave Ctrl-C to the parent, which ends its workers."""
-    global _reader  # noqa: PLW0603 - the only way to hand a worker process something once
-    _reader = read
+def _work(connection: Connection[Any, Any]) -> None:
+    """Read what comes until nothing comes any more; Ctrl-C is left to the parent, which ends its workers."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
-
-
-def _read_here(item: Any) -> Any:
-    return _reader(item)
+    try:
+        read = connection.recv()
+        while True:
+            item = connection.recv()
+            try:
+                answer = True, read(item)
+            except Exception as error:  # it is raised again where the result is asked for
+                answer = False, error
+            connection.send(answer)
+    except (EOFError, OSError):
+        return

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import multiprocessing
 import os
-from collections.abc import Callable
+import signal
+from collections.abc import Callable, Sequence
+from pathlib import Path
 
 import pytest
 
 from rca.errors import UnreadableSource
-from rca.ingest.parallel import in_processes
+from rca.ingest.parallel import in_processes, pays
 
 
 def _read(item: int) -> int:
@@ -27,20 +29,55 @@ def _outcome(result: Callable[[], int]) -> int | str:
         return type(error).__name__
 
 
+def _sizes(items: Sequence[int]) -> list[int]:
+    return [4**item for item in items]
+
+
 def test_a_process_that_dies_takes_only_its_own_item_along() -> None:
-    found = [_outcome(result) for _, result in in_processes(range(8), _read, jobs=2)]
-    assert found == [0, 1, 4, "UnreadableSource", 16, "ValueError", 36, 49]
+    finished = in_processes(range(8), _read, sizes=_sizes(range(8)), jobs=2)
+    found = {index: _outcome(result) for index, result in finished}
+    assert [found[index] for index in range(8)] == [0, 1, 4, "UnreadableSource", 16, "ValueError", 36, 49]
+
+
+def _read_twice(item: tuple[str, int]) -> int:
+    """End the process at the first try of item 2, as a process that is short of memory is ended."""
+    folder, number = item
+    tried = Path(folder) / "tried"
+    if number == 2 and not tried.exists():
+        tried.touch()
+        os.kill(os.getpid(), signal.SIGKILL)
+    return number
+
+
+def test_what_a_killed_process_was_reading_is_read_again(tmp_path: Path) -> None:
+    items = [(str(tmp_path), number) for number in range(6)]
+    found = {index: result() for index, result in in_processes(items, _read_twice, sizes=[1] * 6, jobs=2)}
+    assert found == {number: number for number in range(6)}
+
+
+def test_the_largest_come_first_and_alike_ones_in_order() -> None:
+    finished = in_processes(range(6, 12), _read, sizes=[10, 11, 5000, 12, 100_000, 13], jobs=1)
+    assert [index for index, _ in finished] == [4, 2, 0, 1, 3, 5]
 
 
 def test_leaving_early_leaves_no_process_behind() -> None:
     before = set(multiprocessing.active_children())
-    reading = in_processes(range(4, 40), _read, jobs=2)
-    assert next(reading)[1]() == 16
+    items = range(6, 40)
+    reading = in_processes(items, _read, sizes=_sizes(items), jobs=2)
+    next(reading)
     reading.close()
     assert set(multiprocessing.active_children()) <= before
 
 
 def test_a_reader_that_raises_is_told_as_it_is() -> None:
-    _, result = next(in_processes([5], _read, jobs=1))
+    _, result = next(in_processes([5], _read, sizes=[1], jobs=1))
     with pytest.raises(ValueError, match="five"):
         result()
+
+
+def test_few_bytes_are_not_worth_a_process() -> None:
+    assert not pays([1000] * 100)
+    assert not pays([1 << 40])
+    assert not pays([])
+    assert pays([20 << 20] * 2)
+    assert pays([10] * 5000)
