@@ -11,7 +11,7 @@ from typing import Any
 
 from rca import cache
 
-PREPARATION = 3
+PREPARATION = 5
 """Number of the way in which patterns are prepared; a new one leaves stored databases aside."""
 
 _ITEM = re.compile(r"\\.|\[\^?\]?(?:\\.|[^\]\\])*\]|[^\x00-\x7f]", re.S)
@@ -72,7 +72,9 @@ def _database(patterns: Sequence[str], indexes: Sequence[int]) -> Any:
         return None
     database = hyperscan.Database(mode=hyperscan.HS_MODE_BLOCK)
     try:
-        database.compile(expressions=[patterns[index].encode() for index in indexes], ids=indexes, flags=0)
+        database.compile(
+            expressions=[patterns[index].encode() for index in indexes], ids=indexes, flags=hyperscan.HS_FLAG_MULTILINE
+        )
     except (hyperscan.error, hyperscan.HyperscanError):
         return None
     return database

@@ -10,7 +10,7 @@ from rca.ingest.interface import Source
 
 _RANKS_TOLD = 4096
 """Ranks whose first report of a message is kept beyond the limit."""
-_ONLY_COUNT_AFTER = 10
+_ONLY_COUNT_AFTER = 2
 """Times the limit after which a message is counted without another look, if nearly every candidate was one."""
 _SURE = 0.98
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from array import array
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from heapq import merge
 from itertools import groupby
 from typing import Any, NamedTuple, Protocol
@@ -13,6 +13,7 @@ from typing import Any, NamedTuple, Protocol
 import numpy as np
 import re2
 
+from rca.ingest.loosening import loosen
 from rca.ingest.pattern_database import compiled
 
 _REPORTS = 400_000
@@ -20,16 +21,10 @@ _REPORTS = 400_000
 _BLOCK = 1 << 20
 """Bytes searched in one go: some patterns run over the whole of it before the first match is reported."""
 
-_TRAILING = re.compile(
-    r"(?:\(\?P<\w+>\.[*+]\??\)|\(\.[*+]\??\)|\.[*+]\??|\[\^\\n\][*+]\??|(?<!\\)(?:\\[wsSdWD]|\[(?:\\.|[^\]\\])+\])\*\??)$"
-)
-
-_BOUNDED = re.compile(r"\{(\d+),(\d+)\}\??")
 _NEWLINE, _RETURN = 10, 13
 _PATTERN_BITS = 20
+_PATTERN_MASK = (1 << _PATTERN_BITS) - 1
 """Room for the number of a pattern below the number of its line."""
-_FEW = 4
-"""Counted repetitions up to this many are cheap to compile."""
 
 
 class Hit(NamedTuple):
@@ -60,7 +55,7 @@ class Scanner(Protocol):
 def scanner_for(patterns: Sequence[str]) -> Scanner:
     """Return the fastest scanner this machine can run: Hyperscan, else sets of RE2.
 
-    Patterns are RE2 syntax. Anchors are dropped, because a line still carries its prefix here.
+    Patterns are RE2 syntax and made for messages; they are loosened, because a line still carries its prefix here.
     """
     try:
         return _HyperscanScanner(patterns)
@@ -72,45 +67,6 @@ def prepared(patterns: Sequence[str]) -> tuple[list[str], list[int]]:
     """Return the loosened patterns and the indexes of those to search; what matches nothing would match everywhere."""
     loose = [loosen(pattern) for pattern in patterns]
     return loose, [index for index, pattern in enumerate(loose) if re2.search(pattern, "") is None]
-
-
-def loosen(pattern: str) -> str:
-    """Drop anchors, and what a trailing `.*` would only report once for every further byte."""
-    kept: list[str] = []
-    index = 0
-    in_class = False
-    while index < len(pattern):
-        char = pattern[index]
-        if char == "\\":
-            pair = pattern[index : index + 2]
-            if in_class or pair not in {r"\A", r"\z", r"\Z"}:
-                kept.append(pair)
-            index += 2
-            continue
-        if in_class:
-            in_class = char != "]" or kept[-1] in {"[", "[^"}
-        elif char == "[":
-            in_class = True
-            if pattern[index : index + 2] == "[^":
-                kept.append("[^")
-                index += 2
-                continue
-        elif char in "^$":
-            index += 1
-            continue
-        elif char == "{" and (bounded := _BOUNDED.match(pattern, index)) and int(bounded[2]) > _FEW:
-            # A long counted repetition is dear to compile and a line is short: any length will do here.
-            kept.append({"0": "*", "1": "+"}.get(bounded[1], f"{{{bounded[1]},}}"))
-            index = bounded.end()
-            continue
-        kept.append(char)
-        index += 1
-    loose = "".join(kept)
-    while True:
-        shorter = _TRAILING.sub("", loose)
-        if shorter == loose or not shorter or shorter.endswith(("\\", "|", "(")):
-            return loose
-        loose = shorter
 
 
 class _HyperscanScanner:
@@ -135,45 +91,31 @@ class _HyperscanScanner:
         pending = [(start, end) for start, end in _split(buffer, 0, len(buffer), _BLOCK)][::-1]
         while pending:
             start, end = pending.pop()
-            before = {pattern: replace(tally) for pattern, tally in counted.items()}
-            reports = self._reports(buffer, start, end, counted)
+            reports = self._reports(buffer, start, end)
             if reports is not None:
-                yield from _lines(buffer, start, end, *reports)
+                yield from _lines(buffer, start, end, reports, counted)
                 continue
-            for pattern, tally in before.items():
-                counted[pattern].count, counted[pattern].last = tally.count, tally.last
             halves = list(_split(buffer, start, end, max((end - start) // 2, 1)))
             if len(halves) > 1:
                 pending += halves[::-1]
             else:
                 yield from self._one_line(buffer, start, end, counted)
 
-    def _reports(
-        self, buffer: bytes, start: int, end: int, counted: Mapping[int, Tally]
-    ) -> tuple[Sequence[int], Sequence[int]] | None:
-        """Return the ends of the matches of a block, relative to it, and their patterns; None where there are too
-        many."""
-        stops, patterns = array("q"), array("q")
-        stopped, matched = stops.append, patterns.append
-        newline = buffer.find
+    def _reports(self, buffer: bytes, start: int, end: int) -> array[int] | None:
+        """Return where matches of a block end, relative to it, each with its pattern; None where there are too many."""
+        reports = array("q")
+        keep = reports.append
+        left = iter(range(_REPORTS))
 
         def report(pattern: int, _start: int, stop: int, _flags: int, _context: Any) -> bool | None:
-            if pattern not in counted:
-                stopped(stop)
-                matched(pattern)
-                return len(stops) > _REPORTS or None
-            tally = counted[pattern]
-            stop += start
-            if tally.last < 0 or newline(b"\n", tally.last, stop) >= 0:
-                tally.count += 1
-            tally.last = stop
-            return None
+            keep(stop << _PATTERN_BITS | pattern)
+            return next(left, True) is True or None
 
         try:
             self._database.scan(memoryview(buffer)[start:end], match_event_handler=report)
         except self._terminated:
             return None
-        return stops, patterns
+        return reports
 
     def _one_line(self, buffer: bytes, start: int, end: int, counted: Mapping[int, Tally]) -> Iterator[Hit]:
         """Search the states of one line, or the line, and keep only which patterns were found."""
@@ -232,15 +174,27 @@ def _options() -> Any:
     return options
 
 
-def _lines(buffer: bytes, start: int, end: int, stops: Sequence[int], patterns: Sequence[int]) -> Iterator[Hit]:
-    """Group the reports (end of match, relative to `start`, and pattern) of a block by the line they end in."""
-    if not stops:
+def _lines(buffer: bytes, start: int, end: int, reports: Sequence[int], counted: Mapping[int, Tally]) -> Iterator[Hit]:
+    """Group the reports (end of match, relative to `start`, with its pattern) of a block by the line they end in."""
+    if not reports:
         return
     text = np.frombuffer(buffer, dtype=np.uint8, count=end - start, offset=start)
     breaks = np.flatnonzero((text == _NEWLINE) | (text == _RETURN))
-    lines = np.searchsorted(breaks, np.maximum(np.asarray(stops) - 1, 0))
-    found = np.unique(lines << _PATTERN_BITS | np.asarray(patterns))
-    numbers, ids = found >> _PATTERN_BITS, found & (1 << _PATTERN_BITS) - 1
+    packed = np.asarray(reports)
+    stops = packed >> _PATTERN_BITS
+    lines = np.searchsorted(breaks, np.maximum(stops - 1, 0))
+    found = np.unique(lines << _PATTERN_BITS | packed & _PATTERN_MASK)
+    ids = found & _PATTERN_MASK
+    if counted:
+        only = np.isin(ids, list(counted))
+        for pattern, count in zip(*np.unique(ids[only], return_counts=True), strict=True):
+            tally = counted[int(pattern)]
+            tally.count += int(count)
+            tally.last = start + int(stops[packed & _PATTERN_MASK == pattern].max())
+        found, ids = found[~only], ids[~only]
+        if not len(found):
+            return
+    numbers = found >> _PATTERN_BITS
     firsts = np.flatnonzero(np.diff(numbers, prepend=-1))
     begins = np.concatenate(([0], breaks + 1))[numbers[firsts]] + start
     ends = np.concatenate((breaks, [end - start]))[numbers[firsts]] + start

@@ -23,6 +23,14 @@ _WIDE = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
 _IN_A_ROW = 16
 """Alike lines in a row after which the next ones are read together; fewer of them are not worth it."""
 _MOST_HELD = 4096
+_BREAK = (b"\n", b"")
+_SHAPE = 160
+_SHAPES = 16_384
+"""Bytes of a line that tell what it is like, and shapes that are remembered of one source."""
+_HEX = b"0123456789abcdef"
+_BARREN, _STALE = 16, 64
+"""Lines of one shape in a row after which the next ones are passed over: lines of which nothing came though a pattern
+may match, and single lines of settings that told nothing new."""
 _BINARY_SHARE = 0.3
 """Share of bytes that no text has, above which a file is not text; logs with a few broken bytes stay far below."""
 
@@ -86,6 +94,8 @@ class _Reading:
         self._harmless: frozenset[int] = frozenset()
         """Patterns that matched on such lines without anything coming of it."""
         self._held: list[tuple[Hit, int]] = []
+        self._dull: dict[tuple[frozenset[int], bytes], float] = {}
+        """How often lines of a shape said nothing, in a row."""
 
     def read(self, chunk: Chunk) -> None:
         """Look at every line of the chunk on which a pattern may match."""
@@ -99,9 +109,17 @@ class _Reading:
                 self._held.append((hit, line))
                 if len(self._held) >= _MOST_HELD:
                     self._read_held(chunk)
-            else:
-                self._read_held(chunk)
-                self._line(chunk, hit, line)
+                continue
+            shape = hit.patterns, text[hit.start : min(hit.end, hit.start + _SHAPE)].translate(None, _HEX)
+            dull = self._dull.get(shape, 0)
+            if dull >= _BARREN and self._open(line):
+                continue
+            self._read_held(chunk)
+            came = self._line(chunk, hit, line)
+            if came > 0:
+                self._dull.pop(shape, None)
+            elif len(self._dull) < _SHAPES:
+                self._dull[shape] = dull + 1 if came == 0 else dull + _BARREN / _STALE
         self._read_held(chunk)
         for index, tally in self._tallies.items():
             if tally.count:
@@ -111,7 +129,8 @@ class _Reading:
                 self._line(chunk, hit, chunk.line + text.count(b"\n", 0, hit.start))
                 tally.count, tally.last = 0, -1
 
-    def _line(self, chunk: Chunk, hit: Hit, line: int) -> None:
+    def _line(self, chunk: Chunk, hit: Hit, line: int) -> int:
+        """Read one line; return 1 where it said something, -1 where it is a line of settings without news, else 0."""
         document = self._document
         raw = chunk.text[hit.start : min(hit.end, hit.start + self._limits.line_bytes)]
         text = raw.decode("utf-8", "replace")
@@ -119,20 +138,31 @@ class _Reading:
         if prefix.time is not None:
             document.note_time(line, prefix.time)
         engine = self._engine
+        whole = chunk.text[hit.start - 1 : hit.start] in _BREAK and chunk.text[hit.end : hit.end + 1] in _BREAK
+        if whole and hit.end - hit.start <= self._limits.line_bytes and hit.start:
+            document.remember(line, prefix)
         offset = chunk.offset + hit.start if chunk.same else document.offset(line)
         measured = not engine.metrics.isdisjoint(hit.patterns)
         asked = [pattern for pattern in hit.patterns if pattern in engine.triggers]
-        if asked and self._open(line):
+        before, was_open = len(self._out), self._open(line)
+        if asked and was_open:
             self._block(asked, line, late=False)
-        if line not in document.silent:
+        told = line in document.silent
+        if not told:
             for index in sorted(pattern for pattern in hit.patterns if pattern < engine.count):
-                self._signature(index, text, prefix, line, offset)
+                told |= self._signature(index, text, prefix, line, offset)
         if self._open(line):
-            segment = Segment(prefix.message, line, offset, self._time(prefix, line), prefix.rank)
-            taken = measured and self._metrics.read(segment)
+            taken = False
+            if measured:
+                segment = Segment(prefix.message, line, offset, self._time(prefix, line), prefix.rank)
+                taken = self._metrics.read(segment)
+                told |= not self._metrics.idle
             if asked and not taken:
                 self._block(asked, line, late=True)
             self._follow(hit, text, prefix, taken=taken and self._open(line))
+        if told or len(self._out) > before or not was_open or self._block_end > line + 1:
+            return 1
+        return 0 if self._open(line) else -1
 
     def _is_alike(self, hit: Hit) -> bool:
         return hit.patterns <= self._harmless and not self._engine.metrics.isdisjoint(hit.patterns)
@@ -215,7 +245,7 @@ class _Reading:
                 self._block_end = max(self._block_end, end)
                 return
 
-    def _signature(self, index: int, text: str, prefix: Prefix, line: int, offset: int) -> None:
+    def _signature(self, index: int, text: str, prefix: Prefix, line: int, offset: int) -> bool:
         signature, pattern = self._engine.signatures[index], self._engine.pattern(index)
         repeats = self._repeats.get(index)
         if repeats is None:
@@ -223,7 +253,7 @@ class _Reading:
         repeats.candidate()
         found = pattern.search(prefix.message) or pattern.search(text)
         if found is None:
-            return
+            return False
         document = self._document
         if signature.phase:
             document.note_phase(line, signature.phase)
@@ -249,6 +279,7 @@ class _Reading:
         repeats.take(row, attrs, self._out)
         if repeats.only_count():
             self._tallies.setdefault(index, Tally())
+        return True
 
     def _time(self, prefix: Prefix, line: int) -> int | None:
         time = prefix.time if prefix.time is not None else self._document.time(line)

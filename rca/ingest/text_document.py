@@ -19,6 +19,9 @@ from rca.ingest.timestamps import Clock, first_full_date
 _ANSI_BYTES = re.compile(ANSI.pattern.encode())
 _LOCAL_RANK = re.compile(rb"rank\s{0,8}: (\d{1,6}) \(local_rank: (\d{1,5})\)")
 _TAGGED_RANK = re.compile(rb"\[default(\d{1,5})\]:[^\n]{0,200}\[(?:PG [^\]\n]{0,60} )?Rank (\d{1,6})\]")
+_TIME_LIKE = re.compile(r"\d\d:\d\d:\d\d|1\d{9}")
+_TIME_WITHIN = 400
+"""Characters of a line in which a prefix may hold its time."""
 _BLOCK = 1 << 20
 _CHUNK = 1 << 22
 _BLOCKS_KEPT = 8
@@ -107,10 +110,14 @@ class TextDocument:
         kept = self._prefixes.get(line)
         if kept is None:
             kept = self.parse(self.raw(line), line)
-            self._prefixes[line] = kept
-            if len(self._prefixes) > _PREFIXES_KEPT:
-                self._prefixes.popitem(last=False)
+            self.remember(line, kept)
         return kept
+
+    def remember(self, line: int, prefix: Prefix) -> None:
+        """Keep the prefix of a whole line that was just parsed."""
+        self._prefixes[line] = prefix
+        if len(self._prefixes) > _PREFIXES_KEPT:
+            self._prefixes.popitem(last=False)
 
     def form(self, text: str, prefix: Prefix) -> PrefixForm | None:
         """Return the form of the prefix of a line that was just parsed, if the next lines may have the same."""
@@ -179,7 +186,13 @@ class TextDocument:
         if known_line > line:
             known_line, known = 0, None
         for candidate in range(line, max(known_line, line - self._look_back), -1):
-            time = self.prefix(candidate).time
+            kept = self._prefixes.get(candidate)
+            if kept is None:
+                text = self.raw(candidate)
+                if _TIME_LIKE.search(text, 0, _TIME_WITHIN) is None:
+                    continue
+                kept = self.parse(text, candidate)
+            time = kept.time
             if time is not None:
                 known = time
                 break

@@ -96,10 +96,13 @@ class MetricReader:
         self._barren: set[str] = set()
         self._titles = EpochTitles()
         self._left = TimeLeft()
+        self.idle = False
+        """Whether the line that was read last said nothing, and no line of its shape will."""
 
     def read(self, segment: Segment) -> bool:
         """Take the metrics of one line; False when it holds none."""
         message = segment.message
+        self.idle = False
         like = self._templates.read(message)
         self._last = None if like is None or "eta" in message or "ETA" in message else self._templates.latest
         if like is not None:
@@ -211,7 +214,8 @@ class MetricReader:
         if self._titles.note(message):
             return False
         shape = message[:_SHAPE].translate(_DIGITS)
-        if shape in self._barren:
+        self.idle = shape in self._barren
+        if self.idle:
             return False
         if not _REPR.search(message) and self._holds_metrics(segment):
             return True
