@@ -45,6 +45,9 @@ from rca.ingest.tensorboard_events import TensorBoardIngestor
 from rca.ingest.text import TextIngestor
 from rca.ingest.tokenizer_files import VocabularyIngestor
 from rca.ingest.torch_files import TorchFileIngestor
+from rca.ingest.wandb_debug import WandbDebugIngestor
+from rca.ingest.wandb_machine import WandbMetadataIngestor
+from rca.ingest.wandb_run import WandbRunIngestor
 from rca.ingest.weight_index import WeightIndexIngestor
 from rca.ingest.wrapped_logs import WrappedLogIngestor
 
@@ -73,6 +76,9 @@ _LOGS = TextIngestor(BLOCKS, after_metrics=AFTER_METRICS)
 
 INGESTORS: tuple[Ingestor, ...] = (
     TensorBoardIngestor(),
+    WandbRunIngestor(),
+    WandbMetadataIngestor(),
+    WandbDebugIngestor(_LOGS),
     ProfilerTraceIngestor(),
     FlightRecorderIngestor(),
     MemorySnapshotIngestor(),
