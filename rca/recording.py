@@ -52,8 +52,8 @@ class Recording(NamedTuple):
     """Entries of one process group on one rank, oldest first."""
 
     calls: tuple[Call, ...]
-    seq: tuple[int, ...]
-    """Sequence numbers of the collectives; coalesced calls share one and are one entry."""
+    seq: Sequence[int]
+    """Sequence numbers of the collectives, mostly one range; coalesced calls share one and are one entry."""
     call: tuple[int, ...]
     """Index into `calls`, for each sequence number."""
     state: str
@@ -81,13 +81,16 @@ def unpack(text: str) -> Recording | None:
         calls = tuple(
             Call(op, _shapes(i), _shapes(o), tuple(di), tuple(do), at) for op, i, o, di, do, at in plain["calls"]
         )
-        seq = tuple(number for first, last in plain["seq"] for number in range(first, last + 1))
+        runs = [range(first, last + 1) for first, last in plain["seq"]]
+        if sum(len(run) for run in runs) != len(plain["call"]):
+            return None
+        seq = runs[0] if len(runs) == 1 else tuple(number for run in runs for number in run)
         found = Recording(
             calls, seq, tuple(plain["call"]), plain["state"], tuple(Transfer(*t) for t in plain["transfers"])
         )
-    except (ValueError, TypeError, KeyError, zlib.error, binascii.Error, RecursionError):
+    except (ValueError, TypeError, KeyError, OverflowError, zlib.error, binascii.Error, RecursionError):
         return None
-    whole = len(found.seq) == len(found.call) == len(found.state)
+    whole = len(found.call) == len(found.state)
     return found if whole and all(0 <= index < len(calls) for index in found.call) else None
 
 

@@ -6,6 +6,7 @@ from bisect import bisect_right
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from rca.facts.recorded_calls import DEFAULT, Group, Recorded
@@ -202,6 +203,7 @@ def _uneven_totals(recorded: Mapping[int, Recorded], seq: int, call: Call) -> bo
     return sent != expected and all(found.inputs and found.outputs for found in calls)
 
 
+@lru_cache(maxsize=65_536)
 def signature(call: Call) -> tuple[str, object, object]:
     """Return what must be alike on all ranks: operation, number of elements, and type of the elements."""
     op = call.op

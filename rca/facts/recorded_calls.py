@@ -85,12 +85,12 @@ def groups(events: EventTable) -> tuple[Group, ...]:
     for event in events.named("collective.recording", kind="system"):
         dump = chosen.get(event.source)
         packed = event.attr("entries")
-        recording = unpack(packed) if isinstance(packed, str) else None
+        recording = _unpacked(packed) if isinstance(packed, str) else None
         if dump is None or event.rank is None or recording is None:
             continue
         key = (str(event.attr("group", "")), str(event.attr("description", "")))
         members = _members(event.attr("ranks"))
-        recorded = Recorded(event.rank, event, _shared(recording), dump.attr("overwritten") is True)
+        recorded = Recorded(event.rank, event, recording, dump.attr("overwritten") is True)
         found.setdefault(key, {}).setdefault(members, {})[event.rank] = recorded
     return tuple(
         Group(name, description, members, by_rank)
@@ -118,9 +118,11 @@ def _one(call: Call) -> Call:
     return call
 
 
-def _shared(recording: Recording) -> Recording:
-    """Thousands of ranks make the same calls, so each different one is kept once."""
-    return recording._replace(calls=tuple(_one(call) for call in recording.calls))
+@lru_cache(maxsize=256)
+def _unpacked(packed: str) -> Recording | None:
+    """Read a recording. Thousands of ranks make the same calls, so equal ones are kept once, and so is each call."""
+    recording = unpack(packed)
+    return None if recording is None else recording._replace(calls=tuple(_one(call) for call in recording.calls))
 
 
 def _number(value: Any) -> float:

@@ -189,5 +189,6 @@ def test_packed_recordings() -> None:
     call = Call("all_reduce", ((2, 3),), ((2, 3),), ("Float",), ("Float",), "a.py:1 in f")
     recording = Recording((call,), (1, 2, 3, 9), (0, 0, 0, 0), "ccsq")
     assert unpack(pack(recording)) == recording
+    assert unpack(pack(recording._replace(seq=(1, 2, 3, 4)))) == recording._replace(seq=range(1, 5))
     assert unpack("no recording") is None
     assert unpack(pack(recording._replace(call=(0, 0, 0, 1)))) is None
