@@ -123,6 +123,44 @@ def test_memory_that_grows_by_the_step() -> None:
     assert "trace.memory_gib_per_step" not in traced({"step_us": [100.0] * 2, "memory_allocated": memory[:2]}).values()
 
 
+def test_the_highest_memory_of_all_ranks() -> None:
+    run = traced({**GPU, "memory_peak_allocated": [2.0, 7.0, 3.0]}, rank=0)
+    traced({**GPU, "memory_peak_allocated": [5.0, 6.0, 5.0], "memory_peak_reserved": [9.0] * 3}, rank=1, run=run)
+    found = run.values()
+    assert (found["trace.memory_peak_gib"], found["trace.memory_peak_reserved_gib"]) == (7, 9)
+
+
+def test_waits_for_the_host_and_compilations() -> None:
+    more = {"host_wait_us": [300] * 3, "launch_delay_us": [4, float("nan"), 6], "compile_us": [0, 500, 100],
+            "compilations": [0, 2, 1]}  # fmt: skip
+    found = traced({**GPU, **more}).values()
+    assert found["trace.host_wait_share"] == 0.3
+    assert found["trace.launch_delay_us"] == 5
+    assert found["trace.compile_share"] == pytest.approx(0.2)
+    assert found["trace.compilations_per_step"] == 1
+
+
+def test_one_step_that_lasts_longer_and_why() -> None:
+    figures = {"step_us": [100.0] * 5 + [400.0], "cpu_us": [80.0] * 5 + [90.0], "other_us": [20.0] * 5 + [310.0]}
+    found = traced(figures).values()
+    assert (found["trace.slow_steps"], found["trace.slow_step_ratio"]) == (1, 4)
+    assert found["trace.slow_step_part"] == "other"
+    even = traced({"step_us": [100.0] * 6, "cpu_us": [100.0] * 6}).values()
+    assert (even["trace.slow_steps"], even["trace.slow_step_ratio"]) == (0, 1)
+    assert "trace.slow_step_part" not in even
+
+
+def test_the_operator_whose_kernels_take_longest() -> None:
+    run = traced(GPU, rank=0)
+    for name, device, shapes in (("aten::mm", 300.0, "[[8, 8]]"), ("aten::add", 100.0, "")):
+        attrs = {"category": "operator", "calls": 2, "mean_us": 1.0, "device_us": device}
+        attrs |= {"shapes": [{"inputs": shapes, "calls": 2, "us": device}]} if shapes else {}
+        run.source("rank0.pt.trace.json", 0).add(kind="span", name=name, duration_us=2.0, attrs=attrs)
+    found = run.values()
+    assert (found["trace.top_device_operator"], found["trace.top_input_shapes"]) == ("aten::mm", "[[8, 8]]")
+    assert found["trace.top_device_operator_share"] == 0.75
+
+
 def test_what_takes_most_of_the_time() -> None:
     run = traced(GPU, rank=0)
     span(run, "gemm", "kernel", 900, calls=9, rank=0)

@@ -1,44 +1,15 @@
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any
-
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from rca.ingest.trace_breakdown import breakdown
-from rca.ingest.trace_columns import Columns
 from rca.ingest.trace_json import TraceArgs, TraceEvent
-from rca.ingest.trace_steps import Windows, find_steps
 from rca.ingest.trace_totals import totals
+from tests.ingest.trace_events import kernel, launch, look, span, step
 
 GIB = 1024.0**3
-
-
-def span(category: str, name: str, start: float, duration: float, *, thread: int = 1, **args: Any) -> TraceEvent:
-    return TraceEvent("X", category, name, 1, thread, start, duration, TraceArgs(**args))
-
-
-def step(number: int, start: float, duration: float) -> TraceEvent:
-    return span("user_annotation", f"ProfilerStep#{number}", start, duration)
-
-
-def launch(start: float, correlation: int) -> TraceEvent:
-    return span("cuda_runtime", "cudaLaunchKernel", start, 1, correlation=correlation)
-
-
-def kernel(start: float, duration: float, correlation: int, name: str = "elementwise_kernel") -> TraceEvent:
-    return span("kernel", name, start, duration, thread=7, correlation=correlation)
-
-
-def look(events: Sequence[TraceEvent]) -> tuple[Columns, Windows, dict[str, list[float]]]:
-    columns = Columns()
-    columns.add(events[: len(events) // 2])
-    columns.add(events[len(events) // 2 :])
-    windows = find_steps(columns)
-    return columns, windows, {name: item.values.tolist() for name, item in breakdown(columns, windows).items()}
 
 
 def test_each_moment_belongs_to_the_first_role_that_is_active() -> None:
