@@ -202,6 +202,8 @@ def main() -> None:
     """Run one reader, or the table."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("path", type=Path, help="folder of the files, made if absent (or a file, with --reader)")
+    parser.add_argument("--points", type=int, default=1_000_000, help="scalars of the files that are made")
+    parser.add_argument("--histograms", type=int, default=10_000, help="histograms of the file that is made")
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--readers", nargs="+", choices=READERS, default=list(READERS), help="those to run")
     parser.add_argument("--reader", choices=READERS, help="read one file once and say what it took")
@@ -209,7 +211,7 @@ def main() -> None:
     if given.reader:
         _read(given.reader, given.path)
         return
-    make(given.path)
+    make(given.path, points=given.points, histograms=given.histograms)
     absent = {reader for reader, package in _NEEDS.items() if importlib.util.find_spec(package) is None}
     for reader in sorted(absent):
         print(f"{reader} is left out: {_NEEDS[reader]} is not installed", file=sys.stderr)
