@@ -82,17 +82,20 @@ def match(group: Group, dumped: Mapping[int, bool]) -> Match | None:
 
 
 def _columns(recorded: Mapping[int, Recorded], start: int, key: Callable[[Call], object]) -> tuple[Integers, Integers]:
-    """Return sequence numbers and the code of `key` of the call for all entries of all ranks from `start` on."""
+    """Return sequence numbers and the code of `key` of the call for all different entries from `start` on.
+
+    Ranks that recorded the same share one recording, which is looked at once.
+    """
     import numpy as np
 
     codes: dict[object, int] = {}
     seqs, values = [], []
-    for item in recorded.values():
-        table = np.array([codes.setdefault(key(call), len(codes)) for call in item.recording.calls], dtype=np.int64)
-        seq = np.array(item.recording.seq, dtype=np.int64)
+    for recording in {id(item.recording): item.recording for item in recorded.values()}.values():
+        table = np.array([codes.setdefault(key(call), len(codes)) for call in recording.calls], dtype=np.int32)
+        seq = np.array(recording.seq, dtype=np.int64)
         keep = seq >= start
         seqs.append(seq[keep])
-        values.append(table[np.array(item.recording.call, dtype=np.int64)[keep]])
+        values.append(table[np.array(recording.call, dtype=np.int64)[keep]])
     return np.concatenate(seqs), np.concatenate(values)
 
 
