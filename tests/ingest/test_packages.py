@@ -41,7 +41,7 @@ REQUIREMENTS = "torch>=2.4,<3\ntransformers==4.44.0\nwandb\n-r other.txt\n"
         ("conda.txt", CONDA_LIST, {"numpy": "1.26.4"}),
         ("requirements.txt", REQUIREMENTS, {"transformers": "4.44.0"}),
         ("environment.yml", "dependencies:\n- python=3.11\n- pytorch::pytorch=2.1=py3.11\n- pip:\n  - trl==0.21.0\n",
-         {"python": "3.11", "pytorch": "2.1", "trl": "0.21.0"}),
+         {"python": "3.11", "torch": "2.1", "trl": "0.21.0"}),
         ("uv.lock", 'version = 1\n[[package]]\nname = "torch"\nversion = "2.6.0"\n', {"torch": "2.6.0"}),
     ],
 )  # fmt: skip
