@@ -10,6 +10,7 @@ import numpy as np
 import pyarrow as pa
 
 from rca.events import EventTable, MetricSeries
+from rca.facts.continued import continued
 from rca.facts.memo import once_per_table
 
 if TYPE_CHECKING:
@@ -78,7 +79,7 @@ def curves(events: EventTable, name: str) -> tuple[Curve, ...]:
     known = _cleaned(events)
     if name not in known:
         summaries = _summary_places(events)
-        cleaned = (_clean(series, events, summaries) for series in events.all_metrics(name))
+        cleaned = (_clean(series, events, summaries) for series in continued(events.all_metrics(name)))
         known[name] = tuple(item for item in cleaned if len(item))
     return known[name]
 

@@ -47,6 +47,8 @@ def make(folder: Path, *, points: int = 1_000_000, histograms: int = 10_000) -> 
     from tensorboard.summary.writer.record_writer import RecordWriter
     from torch.utils.tensorboard import summary
 
+    side = 1e-12 * 1.1 ** np.arange(774)
+    edges = [*(-side[::-1]).tolist(), 0.0, *side.tolist()]  # those that SummaryWriter takes unless it is told
     drawn = np.random.default_rng(0)
     for name in INPUTS:
         file = folder / name / "events.out.tfevents.1700000000.host.1.0"
@@ -61,7 +63,7 @@ def make(folder: Path, *, points: int = 1_000_000, histograms: int = 10_000) -> 
                 step, tag = index // 10, TAGS[index % 10]
                 wall = 1.7e9 + step * 0.25 + index % 10 * 1e-3
                 if name == "histograms":
-                    said = summary.histogram(f"layer{index % 10}/weight", drawn.normal(size=2000), "tensorflow")
+                    said = summary.histogram(f"layer{index % 10}/weight", drawn.normal(size=2000), edges)
                     writer.write(Event(wall_time=wall, step=step, summary=said).SerializeToString())
                 said = summary.scalar(tag, float(drawn.random()), new_style=name == "tensors")
                 writer.write(Event(wall_time=wall, step=step, summary=said).SerializeToString())
