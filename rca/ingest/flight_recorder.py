@@ -20,7 +20,9 @@ from rca.ingest.recorded_stacks import as_exception_frames, whole, words
 from rca.ingest.structured import MAX_STRUCTURED, decode, parse_json, plain_name, read_whole
 from rca.recording import pack, write_ranks
 
-_MARKS = (b"pg_config", b"profiling_name", b"nccl_comm_state")
+_MARKS = (b"pg_config", b"profiling_name", b"nccl_comm_state", b"collective_seq_id", b"record_id")
+_FIRST_KEY = b"\x07\x00\x00\x00entries"
+"""Until 2.3 the entries stood first, behind stacks that may be longer than the head of a file."""
 _EMPTY = re.compile(r"(?:nccl|rccl|comm_lib|fr)_?(?:trace|dump)_(?:rank_?)?\d{1,7}$", re.I)
 _NUMBER = re.compile(r"(\d{1,7})(?:\.[a-z]{1,8}){0,2}$")
 _STACK = 12
@@ -38,7 +40,7 @@ class FlightRecorderIngestor:
         if source.size == 0:
             return _EMPTY.search(source.path) is not None
         if head.startswith(b"\x80"):
-            return any(mark in head for mark in _MARKS)
+            return _FIRST_KEY in head[:32] or any(mark in head for mark in _MARKS)
         if head.lstrip()[:1] != b"{":
             return False
         return b'"profiling_name"' in head or (b'"pg_config"' in head and b'"pg_status"' in head)

@@ -6,6 +6,8 @@ device, `allocator_settings`. Format: `torch.cuda.memory._snapshot` and torch/cs
 
 from __future__ import annotations
 
+import base64
+import binascii
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -23,6 +25,8 @@ MAX_DEVICES = 64
 _TOP = 8
 """Places that are told with the memory they hold."""
 _STACK = 16
+_PAGE, _PACKED, _HEAD = b"/viz/MemoryViz.js", b'"base64": "', 4096
+"""Pages of `torch.cuda._memory_viz trace_plot` carry the pickle as text."""
 _START = 400
 """Bytes at the start of a pickle in which its first key stands."""
 
@@ -55,9 +59,11 @@ class MemorySnapshotIngestor:
     name = "memory snapshot"
 
     def accepts(self, source: Source, head: bytes) -> bool:  # noqa: ARG002 - the content decides
-        """Take pickles and JSON whose first keys are those of a snapshot."""
+        """Take pickles and JSON whose first keys are those of a snapshot, and pages of the memory viewer."""
         if head.startswith(b"\x80"):
             return any(key in head[:_START] for key in (b"segments", b"device_traces"))
+        if _PAGE in head:
+            return True
         if head.lstrip()[:1] != b"{":
             return False
         return b'"device_traces"' in head or (b'"segments"' in head and b'"total_size"' in head)
@@ -65,14 +71,7 @@ class MemorySnapshotIngestor:
     def read(self, source: Source, context: IngestContext) -> Ingested:
         """Read the snapshot. Raises UnreadableSource where it is broken or holds anything but plain values."""
         found = read_whole(source, context, MAX_PICKLE)
-        if found.data.startswith(b"\x80"):
-            snapshot = read_plain(found.data, what=source.path)
-        elif len(found.data) > MAX_STRUCTURED:
-            raise UnreadableSource(
-                f"{source.path} is JSON of more than {MAX_STRUCTURED:,} bytes; record fewer entries."
-            )
-        else:
-            snapshot = parse_json(decode(found.data), what=source.path)
+        snapshot = _parsed(found.data, source.path)
         segments = snapshot.get("segments") if isinstance(snapshot, dict) else None
         if not isinstance(segments, list):
             raise UnreadableSource(f"{source.path} is no memory snapshot: it holds no list of segments.")
@@ -87,6 +86,21 @@ class MemorySnapshotIngestor:
             raise UnreadableSource(f"{source.path} is a memory snapshot of a process that had not used a device.")
         lines = len(segments) + sum(history.entries for history in histories.values())
         return Ingested(out.build(), lines=lines, bytes=len(found.data), warnings=found.warnings)
+
+
+def _parsed(data: bytes, path: str) -> Any:
+    if data.startswith(b"\x80"):
+        return read_plain(data, what=path)
+    if _PAGE in data[:_HEAD]:
+        start = data.find(_PACKED)
+        packed = data[start + len(_PACKED) : max(data.find(b'"', start + len(_PACKED)), 0)] if start >= 0 else b""
+        try:
+            return read_plain(base64.b64decode(packed, validate=True), what=path)
+        except binascii.Error as error:
+            raise UnreadableSource(f"{path} is a page of the memory viewer whose snapshot is cut off.") from error
+    if len(data) > MAX_STRUCTURED:
+        raise UnreadableSource(f"{path} is JSON of more than {MAX_STRUCTURED:,} bytes; record fewer entries.")
+    return parse_json(decode(data), what=path)
 
 
 def _devices(segments: Sequence[Any], places: Places) -> dict[int, _Device]:

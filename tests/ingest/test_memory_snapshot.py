@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import base64
 import json
 import pickle
 from pathlib import Path
@@ -96,6 +97,20 @@ def test_the_json_form_says_the_same(tmp_path: Path) -> None:
     record, events = read(file)
     assert record.kind == "memory snapshot"
     assert facts(events) == facts(snapshot(fragmented(), tmp_path))
+
+
+def test_a_page_of_the_memory_viewer_carries_the_snapshot(tmp_path: Path) -> None:
+    raw = pickle.dumps(fragmented())
+    packed = base64.b64encode(raw + b"\0" * (3 - len(raw) % 3)).decode()
+    script = 'import {add_local_files} from "https://cdn.example.org/pytorch/torch/utils/viz/MemoryViz.js"'
+    files = json.dumps([{"name": "snapshot.pickle", "base64": packed}])
+    file = tmp_path / "timeline.html"
+    file.write_text(f"<html><script>\n{script}\nconst local_files = {files}\n</script></html>")
+    record, events = read(file)
+    assert record.kind == "memory snapshot"
+    assert facts(events) == facts(snapshot(fragmented(), tmp_path))
+    file.write_text(f"<html><script>\n{script}\nconst local_files = {files[:-100]}")
+    assert read(file)[0].status == "skipped"
 
 
 def test_a_snapshot_without_history(tmp_path: Path) -> None:
