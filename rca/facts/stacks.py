@@ -41,6 +41,7 @@ _FOR_OTHERS = WAITING | {"backward", "device"}
 """In a backward pass and in a synchronisation with the device a process waits as well when a gradient is reduced."""
 MAJORITY = 0.5
 _NUMBER = re.compile(r"(?:^|[^0-9a-fx])(\d{1,5})(?=\D*$)")
+_WORKER_WORDS = {"data": "prepare data", "idle": "have no work", "lock": "wait for a lock", "running": "run"}
 _STUCK = frozenset({"lock", "network", "input", "interpreter lock", "process"})
 
 
@@ -139,8 +140,10 @@ def stacks(events: EventTable) -> Iterator[Fact]:
     votes = Counter(one.key for one in found)
     (key, count), *_ = votes.most_common()
     leading = [one for one in found if one.key == key]
-    yield from emit("stack.processes", len(found), f"The stacks of {len(found)} processes were taken.", events=seen)
-    says = f"{count} of {len(found)} processes: the main thread {_words(leading[0])}."
+    many = f"The stacks of {len(found)} processes were" if len(found) > 1 else "The stack of one process was"
+    yield from emit("stack.processes", len(found), f"{many} taken.", events=seen)
+    share = f"{count} of {len(found)} processes: the" if len(found) > 1 else "The"
+    says = f"{share} main thread {_words(leading[0])}."
     yield from emit("stack.state", key[0], says, events=seen)
     yield from emit("stack.waiting", key[0] in _FOR_OTHERS and len(found) > 1, says, events=seen)
     yield from emit("stack.operation", key[1], says, events=seen)
@@ -196,7 +199,8 @@ def workers(events: EventTable) -> Iterator[Fact]:
     stuck = sum(item in _STUCK for item in states)
     first = next(event for event, item in zip(found, states, strict=True) if item == state)
     at = _frame(first.attr("user_frame"))
-    says = f"{count} of {len(found)} workers of the data loader: {state}" + (f" at {at}." if at else ".")
+    doing = _WORKER_WORDS.get(state, f"wait for: {state}" if state in _STUCK else state)
+    says = f"{count} of {len(found)} workers of the data loader {doing}" + (f" ({at})." if at else ".")
     yield from emit("stack.workers", len(found), says, events=seen)
     yield from emit("stack.worker_state", state, says, events=seen)
     yield from emit("stack.worker_frame", at, says, events=seen)

@@ -23,7 +23,7 @@ _SPY_THREAD = re.compile(
 )
 _SPY_RANK = re.compile(r" {12}(?:global_)?rank: (?P<rank>\d{1,6})$")
 _FAULT_THREAD = re.compile(
-    r"(?P<which>Current thread|Thread) (?P<number>0x[0-9a-f]{1,16})(?: \[(?P<name>[^\]\n]{0,60})\])? "
+    r"(?P<which>Current thread|Thread|Stack)(?: (?P<number>0x[0-9a-f]{1,16}))?(?: \[(?P<name>[^\]\n]{0,60})\])? "
     r"\(most recent call first\):"
 )
 _FAULT_FRAME = re.compile(
@@ -47,7 +47,9 @@ _GDB_PYTHON = re.compile(
     r"in (?P<function>[\w<>.]{1,200})"
 )
 _GDB_PROCESS = re.compile(r"\[Inferior \d{1,4} \(process (?P<pid>\d{1,10})\) (?:detached|killed)\]")
-_FAULT_END = re.compile(r"Extension modules: |Current thread's C stack trace|  <|  \.\.\.$|  Binary file ")
+_FAULT_END = re.compile(
+    r"Extension modules: |  Garbage-collecting|Current thread's C stack trace|  <|  \.\.\.$|  Binary file "
+)
 
 
 class StackDumpParser:
@@ -57,6 +59,7 @@ class StackDumpParser:
     triggers: tuple[str, ...] = (
         r"^Process \d{1,10}: ",
         r"(?:Current thread|Thread) 0x[0-9a-f]+ (?:\[[^\]]*\] )?\(most recent call first\):",
+        r"^Stack \(most recent call first\):",
         r"^Traceback for thread \d+ ",
         r"^Thread \d+ \((?:Thread 0x[0-9a-f]+ \()?LWP \d+\)",
     )
@@ -129,12 +132,11 @@ def _faulthandler(document: Document, line: int) -> tuple[Dump, int]:
         message = document.prefix(number).message
         begins = _FAULT_THREAD.match(message)
         if begins:
-            if begins["number"] in seen or len(seen) >= _THREADS:
+            order = begins["number"] or ""
+            if order in seen or len(seen) >= _THREADS:
                 break
-            seen.add(begins["number"])
-            thread = dump.thread(
-                name=begins["name"] or "", number=begins["number"], current=begins["which"] == "Current thread"
-            )
+            seen.add(order)
+            thread = dump.thread(name=begins["name"] or "", number=order, current=begins["which"] == "Current thread")
         elif thread is not None and (frame := _FAULT_FRAME.match(message)):
             _take(thread, frame["file"], frame["line"], frame["function"])
         elif message.strip() and not _FAULT_END.match(message):

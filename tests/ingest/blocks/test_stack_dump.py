@@ -168,6 +168,11 @@ def test_faulthandler_behind_a_prefix(read: Any) -> None:
     assert told(read, "all.log", text) == [(1, 3, None, "main", "collective", "all_reduce", None)]
 
 
+def test_faulthandler_of_one_thread(read: Any) -> None:
+    text = FAULT[FAULT.index("Current") :].replace("Current thread 0x00007f680ce2fb80", "Stack")
+    assert told(read, "a.txt", "loss 2.0\n" + text) == [(2, None, None, "main", "collective", "all_reduce", None)]
+
+
 def test_pystack_prints_the_newest_call_last(read: Any) -> None:
     found = read("a.txt", PYSTACK).one("process.stack")
     assert (found.attr("state"), found.rank, found.phase) == ("save", 2, "save")
