@@ -19,7 +19,7 @@ HEAD_BYTES = 4096
 """Decompressed bytes that every reader sees before it says whether a file is for it."""
 
 _STEP = 1 << 20
-_IN_MEMORY = 64 << 20
+IN_MEMORY = 64 << 20
 """Up to this size a file is read instead of mapped: a mapped file that shrinks while we read would kill the process."""
 
 _PACKED_AT_LEAST, _PACKED_RATIO = 1 << 30, 200
@@ -56,7 +56,7 @@ def read_head(source: Source) -> bytes:
                     break
             return head[:HEAD_BYTES]
     except OSError as error:
-        raise UnreadableSource(_reason(source.file, error)) from error
+        raise UnreadableSource(opening_reason(source.file, error)) from error
 
 
 @contextmanager
@@ -68,23 +68,21 @@ def open_content(source: Source, limits: Limits) -> Iterator[Content]:
     """
     try:
         with source.file.open("rb") as file:
-            start = file.read(6)
-            file.seek(0)
-            if _codec(start) is None and _wide(start) is None:
+            if not packed(file):
                 with _plain(file, limits) as content:
                     yield content
                 return
-            with tempfile.SpooledTemporaryFile(max_size=_IN_MEMORY) as spool:
-                warnings = _unpack(file, spool, limits)
+            with tempfile.SpooledTemporaryFile(max_size=IN_MEMORY) as spool:
+                warnings = unpack(file, spool, limits)
                 size = spool.tell()
                 spool.seek(0)
-                if size <= _IN_MEMORY:
+                if size <= IN_MEMORY:
                     yield Content(spool.read(), warnings)
                     return
                 with mmap.mmap(spool.fileno(), size, access=mmap.ACCESS_READ) as mapped:
                     yield Content(mapped, warnings)
     except OSError as error:
-        raise UnreadableSource(_reason(source.file, error)) from error
+        raise UnreadableSource(opening_reason(source.file, error)) from error
 
 
 @contextmanager
@@ -94,13 +92,11 @@ def open_source(file: Place, limits: Limits | None = None) -> Iterator[IO[bytes]
     Raises OSError as `open` does.
     """
     with file.open("rb") as stream:
-        start = stream.read(6)
-        stream.seek(0)
-        if _codec(start) is None and _wide(start) is None:
+        if not packed(stream):
             yield stream
             return
-        with tempfile.SpooledTemporaryFile(max_size=_IN_MEMORY) as spool:
-            _unpack(stream, spool, limits or Limits())
+        with tempfile.SpooledTemporaryFile(max_size=IN_MEMORY) as spool:
+            unpack(stream, spool, limits or Limits())
             spool.seek(0)
             yield spool
 
@@ -111,14 +107,14 @@ def _plain(file: IO[bytes], limits: Limits) -> Iterator[Content]:
     file.seek(0)
     kept = min(size, limits.source_bytes)
     warnings = () if kept == size else (f"Only the first {kept:,} of {size:,} bytes were read.",)
-    if kept <= _IN_MEMORY:
+    if kept <= IN_MEMORY:
         yield Content(file.read(kept), warnings)
         return
     with mmap.mmap(file.fileno(), kept, access=mmap.ACCESS_READ) as mapped:
         yield Content(mapped, warnings)
 
 
-def _unpack(file: IO[bytes], spool: IO[bytes], limits: Limits) -> tuple[str, ...]:
+def unpack(file: IO[bytes], spool: IO[bytes], limits: Limits) -> tuple[str, ...]:
     """Write the decompressed and transcoded bytes; return what was lost."""
     packed = file.seek(0, 2)
     file.seek(0)
@@ -142,6 +138,13 @@ def _unpack(file: IO[bytes], spool: IO[bytes], limits: Limits) -> tuple[str, ...
     if problems and total == 0:
         raise UnreadableSource(problems[0])
     return tuple(problems)
+
+
+def packed(file: IO[bytes]) -> bool:
+    """Say whether a file is compressed or UTF-16 or UTF-32, so that what it says must be unpacked first."""
+    start = file.read(6)
+    file.seek(0)
+    return _codec(start) is not None or _wide(start) is not None
 
 
 def _codec(start: bytes) -> str | None:
@@ -241,6 +244,7 @@ def _zstd(file: IO[bytes], step: int, problems: list[str]) -> Iterator[bytes]:
         yield plain
 
 
-def _reason(file: Place, error: OSError) -> str:
+def opening_reason(file: Place, error: OSError) -> str:
+    """Say why a file could not be opened."""
     text = error.strerror or str(error)
     return f"{file.name} cannot be opened: {text}."

@@ -20,6 +20,8 @@ class Limits:
     """Longer lines are cut to this length for matching."""
     source_bytes: int = 4 * 1024**3
     """Bytes read of one source after decompression."""
+    plain_bytes: int = 256 * 1024**3
+    """Bytes read of one log that lies there uncompressed: nothing of it is kept, so only time limits it."""
     files: int = 20_000
     """Files looked at in one run directory."""
     events_per_source: int = 200_000
@@ -86,8 +88,9 @@ class Source:
     known_time: int | None = None
     """A complete time (microseconds since the epoch) that some source of the run prints: it gives the year to times
     that lack it."""
-    one_of_many: bool = False
-    """Whether it is one of so many alike that it keeps only what is its own (see `rca.ingest.shares`)."""
+    one_of_many: int = 0
+    """How many sources there are so alike that each keeps only what is its own (see `rca.ingest.shares`); 0 for one that
+    keeps everything."""
 
 
 @dataclass(frozen=True)

@@ -13,23 +13,27 @@ _RANKS_TOLD = 4096
 _ONLY_COUNT_AFTER = 2
 """Times the limit after which a message is counted without another look, if nearly every candidate was one."""
 _SURE = 0.98
+_CHARACTERS = 32 << 20
+"""Characters of text and attributes kept of one source: a log of nothing but tracebacks stays bounded."""
 
 
 class BoundedEvents(EventBuilder):
-    """An event builder that stops at the limit and counts what it refused."""
+    """An event builder that stops at a number of events or characters and counts what it refused."""
 
     def __init__(self, source: Source, limit: int) -> None:
         super().__init__(source.path, rank=source.rank, host=source.host)
         self._left = limit
+        self._room = _CHARACTERS
         self.refused = 0
 
     def add(self, **columns: Any) -> None:
         """Add one event while the limit allows."""
-        if self._left <= 0:
+        if self._left <= 0 or self._room <= 0:
             self.refused += 1
             return
         self._left -= 1
         super().add(**columns)
+        self._room -= sum(len(self._columns[name][-1] or "") for name in ("text", "attrs"))
 
 
 class Repeats:

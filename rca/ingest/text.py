@@ -8,7 +8,6 @@ from collections.abc import Sequence
 import numpy as np
 
 from rca.ingest.captures import typed
-from rca.ingest.content import open_content
 from rca.ingest.document import BlockParser, Prefix
 from rca.ingest.file_names import is_code_name, is_log_name
 from rca.ingest.interface import IngestContext, Ingested, Source
@@ -18,6 +17,7 @@ from rca.ingest.scanner import Hit, Tally, line_around
 from rca.ingest.text_document import Chunk, TextDocument
 from rca.ingest.training_metrics import MetricReader, Segment
 from rca.ingest.training_metrics.alike import AlikeLines, Lines
+from rca.ingest.windows import open_windows
 
 _WIDE = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
 _IN_A_ROW = 16
@@ -56,12 +56,13 @@ class TextIngestor:
     def read(self, source: Source, context: IngestContext) -> Ingested:
         """Read a log. Raises UnreadableSource when the file cannot be opened."""
         engine = line_search(context.signatures, self._blocks, self._after_metrics)
-        with open_content(source, context.limits) as content:
-            document = TextDocument(source, content.data, context.limits)
+        with open_windows(source, context.limits) as opened:
+            document = TextDocument(source, opened.data, context.limits)
             reading = _Reading(source, context, document, engine)
             for chunk in document.chunks():
                 reading.read(chunk)
-            return reading.finish(len(content.data), content.warnings)
+                document.forget(chunk.line)
+            return reading.finish(len(opened.data), [*opened.warnings, *opened.data.problems()])
 
 
 def is_text(head: bytes) -> bool:

@@ -4,17 +4,18 @@ from __future__ import annotations
 
 import bisect
 import re
+from array import array
 from collections import OrderedDict
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 import numpy as np
 
-from rca.ingest.content import Buffer
 from rca.ingest.document import Prefix
 from rca.ingest.interface import Limits, Source
 from rca.ingest.prefixes import ANSI, PrefixForm, PrefixParser, label_of
 from rca.ingest.timestamps import Clock, first_full_date
+from rca.ingest.windows import Windows
 
 _ANSI_BYTES = re.compile(ANSI.pattern.encode())
 _LOCAL_RANK = re.compile(rb"rank\s{0,8}: (\d{1,6}) \(local_rank: (\d{1,5})\)")
@@ -32,6 +33,11 @@ _LOOK_BACK_UNTIMED = 4
 _SAMPLE = 200
 """Lines at either end that show whether lines carry task numbers and times."""
 _HEAD = 1 << 18
+_RANK_WITHIN = 1 << 22
+"""Bytes at either end in which a launcher tells which ranks the node has."""
+_LINES_TOLD = 100_000
+"""Numbers of lines that blocks may set aside before those that were passed are dropped."""
+_INT64 = 1 << 63
 _NEWLINE, _RETURN = 10, 13
 
 
@@ -50,7 +56,7 @@ class Chunk(NamedTuple):
 class TextDocument:
     """A log, indexed sparsely: newlines are counted once and located when a line of their megabyte is asked for."""
 
-    def __init__(self, source: Source, data: Buffer, limits: Limits) -> None:
+    def __init__(self, source: Source, data: bytes | Windows, limits: Limits) -> None:
         self.path = source.path
         self.rank = source.rank
         self.host = source.host
@@ -66,7 +72,7 @@ class TextDocument:
         self._prefixes: OrderedDict[int, Prefix] = OrderedDict()
         timed = any(self.parse(text, 0).time is not None for text in sample)
         self._look_back = _LOOK_BACK if timed else _LOOK_BACK_UNTIMED
-        self._steps: tuple[list[int], list[int]] = ([], [])
+        self._steps = array("q"), array("q")
         self._phases: tuple[list[int], list[str]] = ([], [])
         self._last_time: tuple[int, int | None] = (0, None)
         self.silent: set[int] = set()
@@ -85,7 +91,7 @@ class TextDocument:
         """Return the 1-based line: decoded, no colours, last state of a progress bar, cut at the line limit."""
         start, end = self.bounds(line)
         if end - start > self._limit:
-            rewritten = self._data.find(b"\r", start, end) >= 0
+            rewritten = self._data.find(b"\r", start, start + self._limit) >= 0
             start, end = (end - self._limit, end) if rewritten else (start, start + self._limit)
         return self.decode(self._data[start:end])
 
@@ -144,7 +150,11 @@ class TextDocument:
 
     def offset(self, line: int) -> int:
         """Return the byte offset of the line in the decompressed source."""
-        return self.bounds(line)[0]
+        return self.place(self.bounds(line)[0])
+
+    def place(self, offset: int) -> int:
+        """Return where a byte of what was read stands in the decompressed source."""
+        return self._data.place(offset) if isinstance(self._data, Windows) else offset
 
     def step(self, line: int) -> int | None:
         """Return the last optimizer step printed at or before the line."""
@@ -155,6 +165,8 @@ class TextDocument:
     def note_step(self, line: int, step: int) -> None:
         """Remember that `step` was printed at `line`."""
         lines, steps = self._steps
+        if abs(step) >= _INT64:
+            return
         if lines and lines[-1] == line:
             steps[-1] = step
         elif not lines or lines[-1] < line:
@@ -220,38 +232,42 @@ class TextDocument:
 
     def first_local_rank(self) -> int:
         """Return the global rank of local rank 0 on the node that wrote the source, as far as it tells; else 0."""
-        place = self._data.find(b"(local_rank: ")
-        if place >= 0:
-            found = _LOCAL_RANK.search(bytes(self._data[max(0, place - 60) : place + 40]))
+        ends = [self._data[:_RANK_WITHIN]]
+        if self._size > _RANK_WITHIN:
+            ends.append(self._data[-_RANK_WITHIN:])
+        for text in ends:
+            place = text.find(b"(local_rank: ")
+            found = _LOCAL_RANK.search(text, max(0, place - 60), place + 40) if place >= 0 else None
             if found and int(found[1]) >= int(found[2]):
                 return int(found[1]) - int(found[2])
-        found = _TAGGED_RANK.search(bytes(self._data[-_HEAD:])) if self._data.find(b"[default") >= 0 else None
+        tagged = any(b"[default" in text for text in ends)
+        found = _TAGGED_RANK.search(ends[-1][-_HEAD:]) if tagged else None
         return max(0, int(found[2]) - int(found[1])) if found else 0
 
     def chunks(self) -> Iterator[Chunk]:
         """Yield the whole source in pieces of whole lines, longer lines cut at the line limit."""
         position = 0
         line = 1
+        gap = self._data.gap if isinstance(self._data, Windows) else self._size
         while position < self._size:
             end = min(position + _CHUNK, self._size)
+            if position < gap < end:
+                end = gap
             piece = self._data[position:end]
             follow = end
-            if end < self._size:
+            if end < self._size and end != gap:
                 cut = max(piece.rfind(b"\n"), piece.rfind(b"\r"))
-                if cut >= 0:
-                    piece = piece[: cut + 1]
-                    follow = position + cut + 1
-                else:
-                    piece = piece[: self._limit]
+                if cut < 0:
                     newline = self._data.find(b"\n", end)
                     follow = self._size if newline < 0 else newline + 1
                     self.cut_lines += 1
-                    yield self._chunk(piece, line, position)
+                    yield self._chunk(piece[: self._limit], line, position)
                     line += newline >= 0
                     position = follow
                     continue
-            chunk = self._chunk(piece, line, position)
-            yield chunk
+                piece = piece[: cut + 1]
+                follow = position + cut + 1
+            yield self._chunk(piece, line, position)
             line += piece.count(b"\n")
             position = follow
 
@@ -263,11 +279,17 @@ class TextDocument:
             text = text.replace(b"\x00", b"")
         if b"\x08" in piece:
             text = text.replace(b"\x08", b"")
-        return Chunk(text, line, offset, same=len(text) == len(piece))
+        return Chunk(text, line, self.place(offset), same=len(text) == len(piece))
 
-    def _count_lines(self) -> list[int]:
+    def forget(self, line: int) -> None:
+        """Drop what blocks told about lines before this one, where it is much."""
+        for told in (self.silent, self.claimed):
+            if len(told) > _LINES_TOLD:
+                told.difference_update([item for item in told if item < line])
+
+    def _count_lines(self) -> array[int]:
         """Newlines in front of each block, and all of them at the end."""
-        counts = [0]
+        counts = array("q", [0])
         for start in range(0, self._size, _BLOCK):
             counts.append(counts[-1] + self._data[start : start + _BLOCK].count(b"\n"))
         return counts
@@ -279,11 +301,13 @@ class TextDocument:
         if places is None:
             start = block * _BLOCK
             piece = np.frombuffer(self._data[start : start + _BLOCK], dtype=np.uint8)
-            places = np.flatnonzero(piece == _NEWLINE) + start
+            places = np.flatnonzero(piece == _NEWLINE).astype(np.int32)
             self._blocks[block] = places
             if len(self._blocks) > _BLOCKS_KEPT:
                 self._blocks.popitem(last=False)
-        return int(places[index - self._counts[block]])
+        # A file that is written anew while it is read may have lost lines since they were counted.
+        at = min(index - self._counts[block], len(places) - 1)
+        return block * _BLOCK + (int(places[at]) if at >= 0 else 0)
 
     def _sample(self) -> list[str]:
         """The first and the last lines."""

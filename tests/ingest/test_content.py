@@ -87,7 +87,7 @@ def test_a_bomb_stays_bounded(tmp_path: Path) -> None:
 
 
 def test_large_sources_are_mapped(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(module, "_IN_MEMORY", 1000)
+    monkeypatch.setattr(module, "IN_MEMORY", 1000)
     assert whole(source(tmp_path, TEXT))[0] == TEXT
     assert whole(source(tmp_path, gzip.compress(TEXT)))[0] == TEXT
 
