@@ -94,14 +94,22 @@ def refusals(events: EventTable) -> tuple[OutOfMemory, ...]:
     covered = {item.exception.event_id for item in found if item.exception is not None}
     found += [_join(event, event) for event in exceptions if event.event_id not in covered]
     if not found:  # where no log tells of it, a memory snapshot may
-        found = [_recorded(event) for event in events.named("memory.refused", kind="system")]
+        size = _device_size(events)
+        found = [_recorded(event, size) for event in events.named("memory.refused", kind="system")]
     return tuple(sorted(found, key=lambda item: item.event.event_id))
 
 
-def _recorded(event: Event) -> OutOfMemory:
-    """Read a refused allocation from the history in a memory snapshot; it does not tell the size of the device."""
+def _recorded(event: Event, size: int | None) -> OutOfMemory:
+    """Read a refused allocation from the history in a memory snapshot, which does not tell the size of the device."""
     frames = event.attr("frames")
-    return replace(_join(event, None), frames=tuple(frames) if isinstance(frames, list) else ())
+    return replace(_join(event, None), frames=tuple(frames) if isinstance(frames, list) else (), capacity=size)
+
+
+def _device_size(events: EventTable) -> int | None:
+    """Memory of the devices where a table of them was read and all have as much."""
+    told = (event.attr("memory_total_bytes") for event in events.named("system.gpu", kind="system"))
+    sizes = {int(size) for size in told if _plain(size)}
+    return sizes.pop() if len(sizes) == 1 else None
 
 
 def _raises_oom(event: Event) -> bool:
