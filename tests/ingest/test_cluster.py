@@ -6,14 +6,13 @@ import os
 import signal
 import sys
 from collections.abc import Iterator
-from functools import partial
+from functools import cache, partial
 from pathlib import Path
 from typing import Any
 
 import pytest
 from fsspec.implementations.memory import MemoryFileSystem
 
-from rca import observation
 from rca.diagnosis import SourceRecord
 from rca.errors import UnreadableSource, UsageError
 from rca.events import EventBuilder
@@ -21,9 +20,6 @@ from rca.ingest import cluster
 from rca.ingest.interface import Ingested, Source
 from rca.ingest.read import read_source
 from rca.ingest.remote import Remote, Root, run_place
-from rca.investigation import Options
-from rca.pipeline import examine
-from rca.rules.load import load
 
 SAMPLES = Path(__file__).resolve().parents[2] / "sample_logs"
 
@@ -83,9 +79,9 @@ def scheduler() -> Iterator[Any]:
     distributed = pytest.importorskip("distributed")
     import dask
 
-    # Each death costs the start of a process, so a source is given up after two, not after four as by default.
+    # Each death costs the start of a process: the first one counts, not the fourth as by default.
     with (
-        dask.config.set({"distributed.scheduler.allowed-failures": 1}),
+        dask.config.set({"distributed.scheduler.allowed-failures": 0}),
         distributed.LocalCluster(
             n_workers=2, threads_per_worker=1, processes=True, dashboard_address=None, silence_logs=60
         ) as running,
@@ -134,13 +130,24 @@ def dying_once(source: Source, *, flag: str, **given: Any) -> tuple[SourceRecord
     return read_source(source, **given)
 
 
+@cache
+def knowledge() -> Any:
+    from rca.rules.load import load
+
+    return load()
+
+
 def diagnosis(run: Root, **more: Any) -> dict[str, Any]:
-    found = examine(run, load(), options=Options(experiments="none", **more)).diagnosis
+    from rca.pipeline import Options, examine  # not at the top: every worker process imports this file
+
+    found = examine(run, knowledge(), options=Options(experiments="none", **more)).diagnosis
     return found.model_dump(mode="json", exclude={"generated", "timings"})
 
 
 @pytest.mark.slow
 def test_the_same_diagnosis_whoever_reads(scheduler, tmp_path: Path, monkeypatch) -> None:
+    from rca import observation
+
     run = SAMPLES / "rank_crash" / "run"
     here = diagnosis(run)
     monkeypatch.setattr(observation, "pays", lambda _sizes: True)
