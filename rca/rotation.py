@@ -9,9 +9,11 @@ from typing import NamedTuple
 
 _PACKED = re.compile(r"\.(?:gz|xz|bz2|zst|lz4)$")
 _DATE = r"(?:19|20)\d\d-?[01]\d-?[0-3]\d(?:[-_T.]?[0-2]\d[-:]?[0-5]\d(?:[-:]?[0-5]\d)?(?:[_.]\d{1,6})?)?(?:-1\d{9})?"
-_NUMBERED = re.compile(r"(?P<base>.*[A-Za-z][^/]*)\.(?P<number>\d{1,5})$")
-_DATED = re.compile(rf"(?P<base>.*[A-Za-z][^/]*?)[.-](?P<date>{_DATE})$")
-_INSIDE = re.compile(rf"(?P<stem>.*[A-Za-z][^/]*?)\.(?P<date>{_DATE})(?P<ending>\.[a-z]{{2,6}})$")
+_NUMBERED = re.compile(r"(?P<base>.*)\.(?P<number>\d{1,5})$")
+_DATED = re.compile(rf"(?P<base>.*?)[.-](?P<date>{_DATE})$")
+_INSIDE = re.compile(rf"(?P<stem>.*?)\.(?P<date>{_DATE})(?P<ending>\.[a-z]{{2,6}})$")
+_LONGEST = 255
+"""Characters of a file name that file systems allow."""
 _NEWEST = (1, 0, "")
 
 
@@ -58,14 +60,21 @@ def parts_of(paths: Iterable[str]) -> Mapping[str, Part]:
 
 def _suffix(path: str) -> tuple[str, tuple[int, int, str], bool] | None:
     """Return the log, number and date of a rotated part, and whether the number counts upwards."""
-    if dated := _DATED.match(path):
-        return dated["base"], (0, 0, _digits(dated["date"])), False
-    if inside := _INSIDE.match(path):
-        return inside["stem"] + inside["ending"], (0, 0, _digits(inside["date"])), False
-    if numbered := _NUMBERED.match(path):
+    folder, slash, name = path.rpartition("/")
+    if len(name) > _LONGEST or not name[-1:].isalnum():
+        return None
+    log, order, padded = name, (0, 0, ""), False
+    if dated := _DATED.match(name):
+        log, order = dated["base"], (0, 0, _digits(dated["date"]))
+    elif inside := _INSIDE.match(name):
+        log, order = inside["stem"] + inside["ending"], (0, 0, _digits(inside["date"]))
+    elif numbered := _NUMBERED.match(name):
         text = numbered["number"]
-        return numbered["base"], (0, int(text), ""), len(text) > 1 and text.startswith("0")
-    return None
+        log, order, padded = numbered["base"], (0, int(text), ""), len(text) > 1 and text.startswith("0")
+    # `0.log.1` is a part of a log, `1.2` and `v1.3` are a number and a version.
+    if log == name or not any(char.isalpha() for char in log) or ("." not in log and log != "log"):
+        return None
+    return folder + slash + log, order, padded
 
 
 def _digits(date: str) -> str:

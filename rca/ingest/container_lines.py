@@ -14,6 +14,8 @@ from rca.ingest.log_records import Record, time_text
 
 _JOINED = 1 << 20
 """Bytes of one message that a runtime split and that are joined again."""
+_LONGEST = 4 << 20
+"""Bytes of one line that are looked at; a runtime cuts messages at 16 kB, clouds at 256 kB."""
 CRI = re.compile(
     rb"(?P<time>(?:19|20)\d\d-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d{1,9})?(?:Z|[+-]\d\d:\d\d)) (?P<stream>stdout|stderr) "
     rb"(?P<tag>[FP])(?::[\w:]{1,40})?(?: (?P<text>.*))?$"
@@ -50,7 +52,7 @@ def numbered(data: Buffer) -> Iterator[tuple[int, int, bytes]]:
     while start < size:
         end = data.find(b"\n", start)
         end = size if end < 0 else end
-        yield line, start, bytes(data[start:end]).rstrip(b"\r")
+        yield line, start, bytes(data[start : min(end, start + _LONGEST)]).rstrip(b"\r")
         start, line = end + 1, line + 1
 
 

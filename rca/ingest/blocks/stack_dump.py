@@ -13,6 +13,7 @@ _LINES = 20_000
 """Lines of one dump: a thousand threads of twenty frames."""
 _THREADS, _FRAMES = 1000, 400
 _FRAME_CHARS = 4000
+_FEW = 50
 _GAP = 3
 """Lines of something else in a row after which a dump is over."""
 
@@ -90,7 +91,8 @@ class StackDumpParser:
             host=first.host,
         )
         if not added:
-            return line
+            # Headings without a frame are no dump; many of them are passed over, or each would be searched again.
+            return line if last - line < _FEW else last + 1
         document.silent.update(range(line, last + 1))
         return last + 1
 
