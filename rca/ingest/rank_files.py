@@ -1,7 +1,9 @@
-"""Ranks of files that only carry a number: `pretrain_812345_17.out` of `srun --output=%x_%j_%t.out` is rank 17.
+"""Ranks of files whose names alone do not tell them.
 
-The number may as well be that of an array task, a restart or an epoch, so it counts as the rank only where the files
-say so themselves: some files of the family are looked into, and each must name its own number as its rank.
+`pretrain_812345_17.out` of `srun --output=%x_%j_%t.out` is rank 17, but the number may as well be that of an array
+task, a restart or an epoch. So it counts as the rank only where the files say so themselves: some files of the family
+are looked into, and each must name its own number as its rank. `attempt_0/3/stderr.log` of torchrun is local rank 3:
+where the folders of several nodes lie beside each other, the rank is the one that the file names.
 """
 
 from __future__ import annotations
@@ -18,6 +20,7 @@ from rca.ingest.interface import Source
 _NUMBER = re.compile(r"(\d{1,6})(\D{0,12})$")
 _SAID = re.compile(rb"(?:(?<![A-Za-z_])|global_)rank[ =:]{0,2}(\d{1,6})(?!\d)", re.I)
 """`RANK=17`, `[rank17]:`, `global_rank: 17`, `rank 17 nranks 64`; a local rank is none."""
+_ATTEMPT = re.compile(r"(?:^|/)attempt_\d{1,5}/\d{1,5}/[^/]+$")
 _HEAD = 1 << 16
 
 
@@ -36,18 +39,44 @@ def with_ranks(sources: Sequence[Source]) -> list[Source]:
         if len(members) < 2 or len(set(numbers)) < len(members):
             continue
         probes = {members[0], members[len(members) // 2], members[-1]}
-        if all(_says(sources[index], number) for number, index in probes):
+        if all(_said(sources[index]) == number for number, index in probes):
             for number, index in members:
                 ranked[index] = replace(sources[index], rank=number)
-    return ranked
+    return _global(ranked)
 
 
-def _says(source: Source, number: int) -> bool:
-    """Say whether the head of a file names this rank more often than any other."""
+def _global(sources: list[Source]) -> list[Source]:
+    """Return the sources with global ranks for the local ones by which launchers of several nodes name folders."""
+    nodes: dict[int, str] = {}
+    for index, source in enumerate(sources):
+        match = _ATTEMPT.search(source.path)
+        if match is not None and source.rank is not None:
+            nodes[index] = source.path[: match.start()]
+    if len(set(nodes.values())) < 2:
+        return sources
+    said: dict[str, int] = {}
+    for index in nodes:
+        rank = _said(sources[index])
+        if rank is not None:
+            said.setdefault(_folder(sources[index]), rank)
+    for index in nodes:
+        sources[index] = replace(sources[index], rank=said.get(_folder(sources[index])))
+    return sources
+
+
+def _folder(source: Source) -> str:
+    return source.path.rpartition("/")[0]
+
+
+def _said(source: Source) -> int | None:
+    """Return the rank that the head of a file names more often than any other; its end where the head names none."""
     try:
         with open_source(source.file) as file:
-            said = Counter(int(rank) for rank in _SAID.findall(file.read(_HEAD)))
+            found = _SAID.findall(file.read(_HEAD))
+            if not found:
+                file.seek(max(0, file.seek(0, 2) - _HEAD))
+                found = _SAID.findall(file.read(_HEAD))
     except (OSError, ValueError):
-        return False
-    most = max(said.values(), default=0)
-    return most > 0 and said[number] == most and list(said.values()).count(most) == 1
+        return None
+    said = Counter(int(rank) for rank in found).most_common(2)
+    return None if not said or (len(said) == 2 and said[0][1] == said[1][1]) else said[0][0]

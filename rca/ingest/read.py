@@ -57,7 +57,7 @@ def read_source(
                 if not is_log_name(source.path):
                     break
             else:
-                ingested = reduced(ingested) if source.one_of_many else ingested
+                ingested = reduced(ingested, one_of=source.one_of_many) if source.one_of_many else ingested
                 return _read(source, kind, ingested, problems), ingested
     except UnreadableSource as error:
         problems.append(str(error))

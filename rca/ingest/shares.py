@@ -24,8 +24,9 @@ ALIKE = 256
 """Files of one folder without a rank that keep everything."""
 REPEATS = 8
 """Events kept of one message of one rank in the other sources: the first ones and the last."""
-POINTS = 256
-"""Points kept of one metric of one rank there, spread evenly; curves are drawn with fewer."""
+POINTS, MOST_POINTS, FEWEST_POINTS = 100_000, 256, 16
+"""Points kept of one metric there, spread evenly: of all these sources together, and the most and the fewest of one.
+Curves are drawn with no more, and a median over 16 steps tells a slow rank."""
 ODD_POINTS = 32
 """Points kept of it that are not finite, from the first on, whatever else is kept."""
 _FEW = 32
@@ -38,20 +39,24 @@ def with_shares(sources: Sequence[Source]) -> list[Source]:
     ranks = sorted({source.rank for source in sources if source.rank is not None})
     whole = {*ranks[:FIRST_RANKS], *ranks[-LAST_RANKS:]}
     seen: dict[str, int] = {}
-    shared = []
-    for source in sources:
+    alike = []
+    for index, source in enumerate(sources):
         if source.rank is not None:
             many = source.rank not in whole
         else:
             folder = source.path.rpartition("/")[0]
             seen[folder] = seen.get(folder, 0) + 1
             many = seen[folder] > ALIKE
-        shared.append(replace(source, one_of_many=True) if many else source)
+        if many:
+            alike.append(index)
+    shared = list(sources)
+    for index in alike:
+        shared[index] = replace(sources[index], one_of_many=len(alike))
     return shared
 
 
-def reduced(ingested: Ingested) -> Ingested:
-    """Return what a source that is one of many keeps; the last of a repeated message holds the count of all."""
+def reduced(ingested: Ingested, *, one_of: int) -> Ingested:
+    """Return what a source that is one of so many keeps; the last of a repeated message holds the count of all."""
     table = ingested.events
     if table.num_rows <= _FEW:
         return ingested
@@ -64,11 +69,12 @@ def reduced(ingested: Ingested) -> Ingested:
         groups.setdefault(key, []).append(index)
     keep = np.ones(table.num_rows, dtype=bool)
     counted: dict[int, int] = {}
+    points = min(max(POINTS // one_of, FEWEST_POINTS), MOST_POINTS)
     for (kind, _, _), found in groups.items():
         rows = np.asarray(found)
-        if kind == _METRIC and len(rows) > POINTS:
+        if kind == _METRIC and len(rows) > points:
             keep[rows] = False
-            keep[_spread(rows, values)] = True
+            keep[_spread(rows, values, points)] = True
         elif kind in _REPEATED and len(rows) > REPEATS:
             keep[rows[REPEATS - 1 : -1]] = False
             counted[found[-1]] = len(rows)
@@ -80,9 +86,9 @@ def reduced(ingested: Ingested) -> Ingested:
     return replace(ingested, events=kept, warnings=(*ingested.warnings, told))
 
 
-def _spread(rows: npt.NDArray[np.int64], values: npt.NDArray[np.float64]) -> npt.NDArray[np.int64]:
+def _spread(rows: npt.NDArray[np.int64], values: npt.NDArray[np.float64], points: int) -> npt.NDArray[np.int64]:
     """Choose points over the whole range, the first and the last among them, and the first that are not finite."""
-    even = rows[np.linspace(0, len(rows) - 1, POINTS).round().astype(np.int64)]
+    even = rows[np.linspace(0, len(rows) - 1, points).round().astype(np.int64)]
     odd = rows[~np.isfinite(values[rows])][:ODD_POINTS]
     return np.unique(np.concatenate([even, odd]))
 
