@@ -200,14 +200,20 @@ def _mapped(
     """Read every source, here, in worker processes or on a cluster, in the order given whichever is done first."""
     waiting: dict[int, tuple[_Outcome, Sequence[str]]] = {}
     size, total = 0, sum(source.size for source in sources)
-    following = 0
-    with closing(_read_by(sources, context, readers)) as finished:
+    following, stage = 0, ""
+    source: Source
+
+    def told(part: int) -> None:
+        tell(stage, size + min(part, source.size), total)
+
+    with closing(_read_by(sources, context, readers, told)) as finished:
         for done, (index, result) in enumerate(finished, 1):
             source = sources[index]
-            tell(f"read {done}/{len(sources)} {source.path}", size, total)
-            told = Notes(strict=notes.strict)
-            outcome = told.guarded(f"reading {source.path}", result, _lost(source))
-            waiting[index] = outcome, told.warnings
+            stage = f"read {done}/{len(sources)} {source.path}"
+            tell(stage, size, total)
+            own = Notes(strict=notes.strict)
+            outcome = own.guarded(f"reading {source.path}", result, _lost(source))
+            waiting[index] = outcome, own.warnings
             size += source.size
             while following in waiting:
                 outcome, warnings = waiting.pop(following)
@@ -217,9 +223,12 @@ def _mapped(
 
 
 def _read_by(
-    sources: Sequence[Source], context: IngestContext, readers: Readers
+    sources: Sequence[Source], context: IngestContext, readers: Readers, told: Callable[[int], None]
 ) -> Generator[tuple[int, Callable[[], _Outcome]], None, None]:
-    """Give a call that reads a source, or tells what was read of it, with its index."""
+    """Give a call that reads a source, or tells what was read of it, with its index.
+
+    What is read here is `told` on the way: bytes of the source.
+    """
     read = partial(read_source, ingestors=INGESTORS, context=context)
     if readers.cluster is not None and sources:
         from rca.ingest.cluster import on_cluster
@@ -232,8 +241,9 @@ def _read_by(
     if jobs > 1 and everywhere and pays(sizes):
         yield from in_processes(sources, read, sizes=sizes, jobs=jobs)
         return
+    here = partial(read_source, ingestors=INGESTORS, context=replace(context, told=told))
     for index, source in enumerate(sources):
-        yield index, partial(read, source)
+        yield index, partial(here, source)
 
 
 def _lost(source: Source) -> _Outcome:

@@ -158,3 +158,16 @@ def test_an_object_of_which_ten_lines_are_shown_is_not_fetched_again(monkeypatch
     assert lines[5].text == "step 0150000 loss 1.0"
     assert sum(fetched) < 1 << 20
     store.rm("/jobs/long", recursive=True)
+
+
+def test_progress_is_told_in_bytes_also_within_a_large_file(tmp_path: Path) -> None:
+    (tmp_path / "a.log").write_bytes(b"step 1 loss 1.0\n" * 10)
+    (tmp_path / "b.log").write_bytes(b"nothing to see here\n" * 600_000)
+    told: list[tuple[str, int, int]] = []
+    examine(tmp_path, knowledge(), options=RULES_ONLY, progress=lambda *stage: told.append(stage))
+    reading = [stage for stage in told if stage[0].startswith("read ")]
+    assert {name for name, _, _ in reading} == {"read 1/2 a.log", "read 2/2 b.log"}
+    assert {total for _, _, total in reading} == {12_000_160}
+    done = [done for _, done, _ in reading]
+    assert done == sorted(done)
+    assert any(160 < at < 12_000_160 for at in done)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import IO, TYPE_CHECKING, Literal, Protocol
 
@@ -117,6 +117,8 @@ class IngestContext:
 
     signatures: Sequence[Signature] = ()
     limits: Limits = field(default_factory=Limits)
+    told: Callable[[int], None] | None = None
+    """Told, by readers of what may be large, how many bytes of the source were read."""
 
 
 class Ingestor(Protocol):
