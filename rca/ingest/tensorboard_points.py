@@ -9,8 +9,8 @@ import numpy as np
 if TYPE_CHECKING:
     import numpy.typing as npt
 
-MAX_POINTS = 2_000_000
-"""Points kept of one file: 90 bytes each in the event table, and more than any curve is looked at with."""
+MAX_POINTS = 1_000_000
+"""Points kept of one file, about 90 bytes each in the event table: more than any curve is looked at with."""
 _NEIGHBOURS = 4
 
 

@@ -11,10 +11,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from tensorboard.compat.proto.event_pb2 import Event
+from tensorboard.compat.proto.summary_pb2 import HistogramProto
 from tensorboard.compat.proto.types_pb2 import DataType
 from tensorboard.summary.writer.record_writer import RecordWriter
 
+from rca.errors import UnreadableSource
 from rca.ingest import tensorboard_scalars
+from rca.ingest.crc32c import masked_one
 from rca.ingest.interface import IngestContext, Source
 from rca.ingest.tensorboard_events import TensorBoardIngestor
 from rca.ingest.tensorboard_layout import layout_of
@@ -182,3 +185,53 @@ def test_a_layout_says_where_the_value_stands() -> None:
     held = record[layout.value_at : layout.value_at + layout.value_size]
     assert np.frombuffer(held, "<f8")[0] == math.pi
     assert (layout.tag, layout.plugin, layout.tensor) == ("loss", "scalars", True)
+
+
+def _mixed() -> bytes:
+    events = [event_of(kind, "loss", step, 1.5, 1.7e9, plugin=True) for step in range(4) for kind in KINDS]
+    other = Event(wall_time=1.7e9, step=1)
+    other.summary.value.add(tag="h").histo.CopyFrom(HistogramProto(num=2, sum=1, bucket=[1, 1], bucket_limit=[0, 1]))
+    text = other.summary.value.add(tag="t")
+    text.metadata.plugin_data.plugin_name = "text"
+    text.tensor.dtype = DataType.DT_STRING
+    text.tensor.string_val.append(b'{"lr": 1}')
+    return written([*events, other])
+
+
+def _refit(data: bytearray) -> bytes:
+    """Give every record whose length still fits the checksum that its bytes have now."""
+    place = 0
+    while place + 16 <= len(data):
+        size = int.from_bytes(data[place : place + 8], "little")
+        end = place + 12 + size
+        if end + 4 > len(data):
+            break
+        data[end : end + 4] = masked_one(bytes(data[place + 12 : end])).to_bytes(4, "little")
+        place = end + 4
+    return bytes(data)
+
+
+MIXED = _mixed()
+
+
+@settings(max_examples=200, deadline=None)
+@given(
+    places=st.lists(st.tuples(st.integers(12, len(MIXED) - 1), st.integers(0, 255)), max_size=8),
+    refit=st.booleans(),
+    cut=st.integers(0, 60),
+)
+def test_any_damage_is_survived(
+    tmp_path_factory: pytest.TempPathFactory, places: list[tuple[int, int]], refit: bool, cut: int
+) -> None:
+    data = bytearray(MIXED)
+    for place, byte in places:
+        data[place] = byte
+    file = tmp_path_factory.mktemp("run") / "events.out.tfevents.1"
+    file.write_bytes((_refit(data) if refit else bytes(data))[: len(data) - cut])
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(tensorboard_scalars, "MIN_GROUP", 2)
+        try:
+            found = TensorBoardIngestor().read(Source(file.name, file, 1), IngestContext())
+        except UnreadableSource:
+            return
+    assert found.lines >= found.events.num_rows - 60

@@ -72,6 +72,7 @@ def make(folder: Path, *, points: int = 1_000_000, histograms: int = 10_000) -> 
 
 def ours(file: Path) -> Callable[[], int]:
     """The reader of this project, up to its table of events."""
+    import pandas  # pyarrow imports it when it makes its first array
     import tensorboard.compat.proto.event_pb2
     import tensorboard.plugins.hparams.plugin_data_pb2  # noqa: F401
 
