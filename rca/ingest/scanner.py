@@ -162,7 +162,7 @@ class _SetScanner:
                 counted[pattern].count += 1
                 counted[pattern].last = start + len(line)
             if found - counted.keys():
-                yield Hit(start, start + len(line), found - counted.keys())
+                yield Hit(start, start + len(line), frozenset(found - counted.keys()))
             start += len(line) + 1
 
 

@@ -122,9 +122,9 @@ def test_memory_stays_bounded(tmp_path: Path, kind: str) -> None:
     file = tmp_path / "train.log"
     with file.open("wb") as out:
         if kind == "sparse":
-            out.seek(3 << 30)
-        for _ in range(400):
-            out.write(b"an ordinary line of a log that says nothing\n" * 20_000 if kind == "lines" else b"x" * 900_000)
+            out.seek(1 << 30)
+        for _ in range(350):
+            out.write(b"an ordinary line of a log that says nothing\n" * 12_000 if kind == "lines" else b"x" * 900_000)
         out.write(b"\nboom 1\n")
     (used,) = measure([sys.executable, "-c", JOB, str(file)])
     assert used.printed.split()[1] == "1"
