@@ -30,6 +30,8 @@ _MAX_TAIL = 16 << 20
 _MAX_JOIN = 8
 """Fragments joined in the search for the end of one event: `}, {` also stands inside the arguments of an event."""
 
+_MAX_DROPPED = 100_000
+"""Fragments that are no event, each of which costs several tries; what has more of them is no trace."""
 _MAX_QUOTED = 1 << 16
 """Bytes of an event in which misplaced quotes are sought."""
 
@@ -154,6 +156,9 @@ class TraceText:
                     self._describe_end()
                     break
                 position = position + piece.used if piece.used else after
+                if dropped > _MAX_DROPPED:
+                    self.problems.append(f"Reading stopped at byte {position:,}: most of the rest is no event.")
+                    break
                 self._forget(position)
         if dropped:
             self.problems.append(f"{dropped:,} fragments of the JSON are no event and were left out.")

@@ -96,6 +96,15 @@ def test_an_event_that_is_no_json_costs_only_itself(broken: bytes) -> None:
     assert "no event" in text.problems[0]
 
 
+def test_reading_stops_where_most_is_no_event(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(trace_json, "_MAX_DROPPED", 20)
+    monkeypatch.setattr(trace_json, "_PIECE", 200)
+    events, text = read(LISTED[:-1] + ", {broken}" * 500)
+    assert numbers(events) == list(range(30))
+    assert "Reading stopped at byte" in text.problems[0]
+    assert int(text.problems[1].split()[0]) < 60
+
+
 @pytest.mark.usefixtures("piece")
 @pytest.mark.parametrize(
     ("written", "name"),
