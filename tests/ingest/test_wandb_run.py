@@ -198,7 +198,7 @@ def test_nothing_whole_is_unreadable(read: Any) -> None:
     assert "no whole W&B record" in found.record.why
 
 
-@settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=80, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(places=st.lists(st.tuples(st.integers(0, 1400), st.integers(0, 255)), max_size=6), junk=st.binary(max_size=60))
 def test_any_damage_is_survived(read: Any, places: list[tuple[int, int]], junk: bytes) -> None:
     data = bytearray(written(*RUN))
@@ -209,7 +209,7 @@ def test_any_damage_is_survived(read: Any, places: list[tuple[int, int]], junk: 
     assert found.record.status in {"read", "skipped"}
 
 
-@settings(max_examples=100, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(payloads=st.lists(st.binary(max_size=80), max_size=8))
 def test_any_payload_with_a_good_checksum_is_survived(read: Any, payloads: list[bytes]) -> None:
     class Raw:

@@ -11,6 +11,7 @@ of the Rust data server is that of its process and of the client that fetches th
 from __future__ import annotations
 
 import argparse
+import importlib
 import importlib.util
 import json
 import os
@@ -72,10 +73,8 @@ def make(folder: Path, *, points: int = 1_000_000, histograms: int = 10_000) -> 
 
 def ours(file: Path) -> Callable[[], int]:
     """The reader of this project, up to its table of events."""
-    import pandas  # pyarrow imports it when it makes its first array
-    import tensorboard.compat.proto.event_pb2
-    import tensorboard.plugins.hparams.plugin_data_pb2  # noqa: F401
-
+    for late in _IMPORTED_LATE:
+        importlib.import_module(late)
     from rca.ingest.interface import IngestContext, Source
     from rca.ingest.tensorboard_events import TensorBoardIngestor
 
@@ -163,6 +162,8 @@ READERS: dict[str, Callable[[Path], Callable[[], int]]] = {
     "EventAccumulator": event_accumulator,
     "tbparse": tbparse,
 }
+_IMPORTED_LATE = ("pandas", "tensorboard.compat.proto.event_pb2", "tensorboard.plugins.hparams.plugin_data_pb2")
+"""What our reader imports at the first record; pandas comes with the first array that pyarrow makes."""
 _NEEDS = {"data server": "tensorboard_data_server", "tbparse": "tbparse"}
 
 
