@@ -79,5 +79,5 @@ def test_few_bytes_are_not_worth_a_process() -> None:
     assert not pays([1000] * 100)
     assert not pays([1 << 40])
     assert not pays([])
-    assert pays([20 << 20] * 2)
+    assert pays([80 << 20] * 2)
     assert pays([10] * 5000)
