@@ -7,14 +7,18 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from rca.ingest.recorded_stacks import Frame, Places, frames_of, whole, words
-from rca.recording import COMPLETED, LEFT, SCHEDULED, STARTED, Call, Recording, Shapes, Transfer
+from rca.recording import COMPLETED, LEFT, MAX_RANKS, SCHEDULED, STARTED, Call, Recording, Shapes, Transfer
 
 MAX_ENTRIES = 20_000
 """Entries kept of one process group, the newest; the recorder keeps 2,000 unless it is told otherwise."""
+MAX_LISTED = 200_000
+"""Entries of one dump that are looked at, the newest."""
 MAX_GROUPS = 256
+MAX_MEMBERS = 1 << 21
+"""Ranks of all groups of one dump together."""
 MAX_CALLS = 2_000
 """Different calls of one group; a run whose shapes never repeat keeps its newest ones."""
-_TENSORS, _DIMENSIONS, _WORDS = 64, 12, 200
+_TENSORS, _DIMENSIONS, _WORDS = 64, 8, 200
 _ORDER = {SCHEDULED: 0, STARTED: 1, LEFT: 2, COMPLETED: 3}
 _STATES = {"completed": COMPLETED, "started": STARTED, "scheduled": SCHEDULED}
 _COALESCED = "coalesced"
@@ -67,7 +71,11 @@ def by_group(entries: Sequence[Any]) -> list[GroupEntries]:
     """Sort the entries of a dump by process group. What is no entry is left out."""
     groups: dict[tuple[str, str], GroupEntries] = {}
     places = Places()
-    for entry in entries:
+    seen: set[int] = set()
+    for entry in entries[-MAX_LISTED:]:
+        if id(entry) in seen:  # a pickle may list one entry a million times
+            continue
+        seen.add(id(entry))
         if not isinstance(entry, dict):
             continue
         name, description = _group(entry)
@@ -185,21 +193,20 @@ def _numel(shapes: Shapes) -> int:
 
 def members(config: Any) -> Iterator[tuple[str, str, tuple[int, ...]]]:
     """Yield name, description and global ranks of the groups that `pg_config` lists."""
+    left = MAX_MEMBERS
     for key, group in list(config.items())[:MAX_GROUPS] if isinstance(config, dict) else ():
         if isinstance(group, dict):
             description = words(group.get("desc"))
-            yield (
-                words(group.get("name")) or words(key),
-                "" if description == "undefined" else description,
-                _listed(group.get("ranks")),
-            )
+            ranks = _listed(group.get("ranks"), min(left, MAX_RANKS))
+            left -= len(ranks)
+            yield words(group.get("name")) or words(key), "" if description == "undefined" else description, ranks
 
 
-def _listed(ranks: Any) -> tuple[int, ...]:
-    """Ranks of a group: a list, or its text `[0, 1, 2]`."""
+def _listed(ranks: Any, most: int) -> tuple[int, ...]:
+    """Ranks of a group: a list, or its text `[0, 1, 2]`. Empty where there are more than `most`."""
     if isinstance(ranks, str):
-        ranks = ranks[: 8 * (1 << 20)].strip("[] ").split(",")
-    if not isinstance(ranks, (list, tuple)):
+        ranks = ranks.strip("[] ").split(",") if len(ranks) <= 8 * most else ()
+    if not isinstance(ranks, (list, tuple)) or len(ranks) > most:
         return ()
-    found = [whole(item.strip() if isinstance(item, str) else item) for item in ranks[: 1 << 20]]
-    return tuple(rank for rank in found if rank is not None and rank < 1 << 20)
+    found = [whole(item.strip() if isinstance(item, str) else item) for item in ranks]
+    return tuple(rank for rank in found if rank is not None and rank < MAX_RANKS)

@@ -20,7 +20,7 @@ from rca.ingest.recorded_stacks import Places, as_exception_frames, frames_of, w
 from rca.ingest.snapshot_history import History, read_history
 from rca.ingest.structured import MAX_STRUCTURED, decode, parse_json, read_whole
 
-MAX_BLOCKS = 2_000_000
+MAX_BLOCKS = 1_000_000
 MAX_DEVICES = 64
 _TOP = 8
 """Places that are told with the memory they hold."""
@@ -107,15 +107,17 @@ def _devices(segments: Sequence[Any], places: Places) -> dict[int, _Device]:
     devices: dict[int, _Device] = {}
     blocks = 0
     for segment in segments:
-        if not isinstance(segment, dict) or blocks > MAX_BLOCKS:
+        if blocks >= MAX_BLOCKS:
+            break
+        if not isinstance(segment, dict):
             continue
         number = whole(segment.get("device")) or 0
         if number not in devices and len(devices) >= MAX_DEVICES:
             continue
         device = devices.setdefault(number, _Device())
         listed = segment.get("blocks")
-        kept = [block for block in listed if isinstance(block, dict)] if isinstance(listed, list) else []
-        blocks += len(kept)
+        kept = [block for block in listed[:MAX_BLOCKS] if isinstance(block, dict)] if isinstance(listed, list) else []
+        blocks += len(kept) + 1
         _count(device, segment, kept, places)
     return devices
 

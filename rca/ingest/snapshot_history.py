@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
     Bytes = npt.NDArray[np.int64]
 
-MAX_ENTRIES = 2_000_000
+MAX_ENTRIES = 1_000_000
 WINDOWS = 20
 """Parts of the history for which the lowest use is told: what a step gives back does not show, what stays does."""
 _SPREAD = 0.6
