@@ -158,7 +158,12 @@ def main() -> None:
         if asked.peers:
             commands |= {name: command(asked.peers, job, file) for name, job in PEERS.items()}
         size = file.stat().st_size
-        taken = side_by_side(commands, asked.rounds)
+        taken: dict[str, list[Usage]] = {name: [] for name in commands}
+        for number in range(asked.rounds):
+            for name, runs in side_by_side(commands, 1).items():
+                taken[name] += runs
+            told = ", ".join(f"{name} {float(runs[-1].printed.split()[0]):.2f}" for name, runs in taken.items())
+            print(f"round {number + 1}, CPU s: {told}", file=sys.stderr, flush=True)
     print(
         f"{size / 1e6:.1f} MB, {packed.name.removeprefix('packed.')} as well; medians of {asked.rounds}; {machine()}\n"
     )
