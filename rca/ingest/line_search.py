@@ -48,12 +48,18 @@ class LineSearch:
 
 
 _known: dict[tuple[int, ...], tuple[LineSearch, tuple[object, ...]]] = {}
+_latest: list[tuple[tuple[object, ...], LineSearch]] = []
+"""The tuples of the last call and their search: for thousands of small logs the thousand identities cost most."""
 
 
 def line_search(
     signatures: Sequence[Signature], blocks: Sequence[BlockParser], after_metrics: Sequence[BlockParser]
 ) -> LineSearch:
     """Return the compiled search; the same objects give the same search again."""
+    if _latest and all(
+        one is other for one, other in zip(_latest[0][0], (signatures, blocks, after_metrics), strict=True)
+    ):
+        return _latest[0][1]
     parts = (*signatures, *blocks, *after_metrics)
     key = tuple(id(part) for part in parts)
     found = _known.get(key)
@@ -62,6 +68,8 @@ def line_search(
             _known.pop(next(iter(_known)))
         # The parts are kept with it, so that their identities stay taken.
         found = _known[key] = (_compiled(signatures, blocks, after_metrics), parts)
+    if all(isinstance(item, tuple) for item in (signatures, blocks, after_metrics)):
+        _latest[:] = [((signatures, blocks, after_metrics), found[0])]
     return found[0]
 
 

@@ -31,6 +31,7 @@ _HEX = b"0123456789abcdef"
 _BARREN, _STALE = 16, 64
 """Lines of one shape in a row after which the next ones are passed over: lines of which nothing came though a pattern
 may match, and single lines of settings that told nothing new."""
+_CONTROLS = bytes(set(range(32)) - set(b"\t\n\r\f\v\b\x1b\0"))
 _BINARY_SHARE = 0.3
 """Share of bytes that no text has, above which a file is not text; logs with a few broken bytes stay far below."""
 
@@ -60,8 +61,6 @@ class TextIngestor:
             document = TextDocument(source, opened.data, context.limits)
             reading = _Reading(source, context, document, engine)
             for chunk in document.chunks():
-                if context.told is not None:
-                    context.told(chunk.offset)
                 reading.read(chunk)
                 document.forget(chunk.line)
             return reading.finish(len(opened.data), [*opened.warnings, *opened.data.problems()])
@@ -72,7 +71,7 @@ def is_text(head: bytes) -> bool:
     if not head:
         return True
     text = head.decode("utf-8", "replace")
-    odd = sum(char == "\ufffd" or (char < " " and char not in "\t\n\r\f\v\b\x1b\0") for char in text)
+    odd = text.count("\ufffd") + len(head) - len(head.translate(None, _CONTROLS))
     return odd <= _BINARY_SHARE * len(text) and head.count(0) <= 0.1 * len(head)
 
 

@@ -60,8 +60,9 @@ class TextDocument:
         self.path = source.path
         self.rank = source.rank
         self.host = source.host
-        self._data = data
         self._size = len(data)
+        small = isinstance(data, Windows) and self._size <= _HEAD and data.gap == self._size
+        self._data = data[:] if small else data
         self._limit = limits.line_bytes
         self._counts = self._count_lines()
         self._blocks: OrderedDict[int, np.ndarray] = OrderedDict()
@@ -312,5 +313,8 @@ class TextDocument:
     def _sample(self) -> list[str]:
         """The first and the last lines."""
         count = len(self)
-        lines = sorted({*range(1, min(count, _SAMPLE) + 1), *range(max(1, count - _SAMPLE), count + 1)})
-        return [self.raw(line) for line in lines]
+        if self._size <= self._limit:
+            lines = [self.decode(line.removesuffix(b"\r")) for line in self._data[:].split(b"\n")[:count]]
+            return lines if count <= 2 * _SAMPLE else lines[:_SAMPLE] + lines[-_SAMPLE - 1 :]
+        numbers = sorted({*range(1, min(count, _SAMPLE) + 1), *range(max(1, count - _SAMPLE), count + 1)})
+        return [self.raw(line) for line in numbers]
