@@ -61,6 +61,8 @@ class TextIngestor:
             document = TextDocument(source, opened.data, context.limits)
             reading = _Reading(source, context, document, engine)
             for chunk in document.chunks():
+                if context.told is not None:
+                    context.told(chunk.offset)
                 reading.read(chunk)
                 document.forget(chunk.line)
             return reading.finish(len(opened.data), [*opened.warnings, *opened.data.problems()])
