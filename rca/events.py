@@ -7,19 +7,19 @@ Facts and hypotheses read the result through `EventTable`.
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pyarrow as pa
 
-from rca.rotation import Part, parts_of
+from rca.chronology import chronological
+from rca.metric_series import MetricSeries, series_of
 
 if TYPE_CHECKING:
-    import numpy.typing as npt
     import pandas as pd
 
 MAX_TEXT = 4096
@@ -153,49 +153,6 @@ def empty_events() -> pa.Table:
     return SCHEMA.empty_table()
 
 
-class MetricSeries(NamedTuple):
-    """One metric as one source, rank and device reported it, in the order it was reported."""
-
-    name: str
-    source: str
-    rank: int | None
-    step: npt.NDArray[np.float64]
-    """Optimizer steps; NaN where the source gave none."""
-    value: npt.NDArray[np.float64]
-    event_id: npt.NDArray[np.int64]
-    unit: str
-    device: str = ""
-    """Index or uuid of the device that was read, with its host where that was told; empty for all other metrics."""
-
-    def __len__(self) -> int:
-        return len(self.value)
-
-    @property
-    def position(self) -> npt.NDArray[np.float64]:
-        """Steps where all are known, else the index of the point."""
-        return self.step if len(self.step) and np.isfinite(self.step).all() else np.arange(len(self.value), dtype=float)
-
-
-def _devices(metrics: pa.Table) -> Sequence[str]:
-    """Return the device and its host that each row is a reading of; empty for what is no reading of a device."""
-    import pyarrow.compute as pc
-
-    attrs = metrics["attrs"]
-    if not pc.any(pc.match_substring(attrs, '"gpu": ')).as_py():
-        return [""] * int(metrics.num_rows)
-    coded = pc.dictionary_encode(attrs).combine_chunks()
-    told = [_device(text) for text in coded.dictionary.to_pylist()]
-    codes = coded.indices.to_pylist()
-    hosts = metrics["host"].cast(pa.string()).to_pylist()
-    found = ("" if code is None else told[code] for code in codes)
-    return [f"{host} {read}" if read and host else read for read, host in zip(found, hosts, strict=True)]
-
-
-def _device(attrs: str) -> str:
-    read = json.loads(attrs).get("gpu") if '"gpu": ' in attrs else None
-    return "" if read is None else str(read)
-
-
 @dataclass(frozen=True, slots=True)
 class Event:
     """One row of the table, for code that looks at single events."""
@@ -239,8 +196,7 @@ class EventTable:
         A row without a time stays behind the last timed row of its source that stands before it.
         """
         joined = pa.concat_tables([empty_events(), *parts]).unify_dictionaries().combine_chunks()
-        order = _chronological(joined)
-        joined = joined.take(pa.array(order))
+        joined = joined.take(pa.array(chronological(joined)))
         numbered = joined.add_column(0, "event_id", pa.array(np.arange(joined.num_rows, dtype=np.int64)))
         return cls(numbered, text_sources=text_sources)
 
@@ -316,48 +272,7 @@ class EventTable:
 
     @cached_property
     def _series(self) -> Mapping[str, tuple[MetricSeries, ...]]:
-        import pyarrow.compute as pc
-
-        metrics = self.table.filter(pc.equal(self.table["kind"].cast(pa.string()), "metric"))
-        if metrics.num_rows == 0:
-            return {}
-        name = np.asarray(metrics["name"].cast(pa.string()).to_pylist(), dtype=object)
-        source = np.asarray(metrics["source"].cast(pa.string()).to_pylist(), dtype=object)
-        rank = metrics["rank"].fill_null(-1).to_numpy()
-        step = metrics["step"].cast(pa.float64()).to_numpy(zero_copy_only=False)
-        value = metrics["value"].to_numpy(zero_copy_only=False)
-        event_id = metrics["event_id"].to_numpy()
-        units = metrics["unit"].cast(pa.string()).to_pylist()
-        line = metrics["line"].fill_null(0).to_numpy()
-        device = _devices(metrics)
-        groups: dict[tuple[str, str, int, str], list[int]] = {}
-        for index, key in enumerate(zip(name, source, rank, device, strict=True)):
-            groups.setdefault(key, []).append(index)
-        found: dict[str, list[MetricSeries]] = {}
-        for (metric, origin, owner, read), rows in sorted(groups.items()):
-            picked = np.asarray(rows)
-            order = picked[np.argsort(line[picked], kind="stable")]
-            series = MetricSeries(
-                name=metric,
-                source=origin,
-                rank=None if owner < 0 else int(owner),
-                step=step[order],
-                value=value[order],
-                event_id=event_id[order],
-                unit=units[order[0]] or "",
-                device=read,
-            )
-            found.setdefault(metric, []).append(series)
-        parts = parts_of(sorted({item.source for items in found.values() for item in items}))
-        times = self._times if parts else None
-        return {
-            metric: tuple(items if times is None else _rejoined(items, parts, times)) for metric, items in found.items()
-        }
-
-    @cached_property
-    def _times(self) -> npt.NDArray[np.int64]:
-        """Microseconds of every row; the smallest number where there is none."""
-        return np.asarray(self.table["time"].cast(pa.int64()).fill_null(np.iinfo(np.int64).min).to_numpy())
+        return series_of(self.table)
 
     @property
     def metric_names(self) -> tuple[str, ...]:
@@ -412,74 +327,3 @@ class EventTable:
         columns["text"] = [item or "" for item in columns["text"]]
         names = tuple(columns)
         return tuple(Event(**dict(zip(names, row, strict=True))) for row in zip(*columns.values(), strict=True))
-
-
-def _order_of(labels: Sequence[str]) -> Callable[[int], tuple[str, tuple[int, int, str]]]:
-    """Return the sort key of sources: their paths, and the parts of a rotated log oldest first."""
-    parts = parts_of(labels)
-    keys = [(part.log, part.order) if (part := parts.get(label)) else (label, (0, 0, "")) for label in labels]
-    return lambda index: keys[index]
-
-
-def _rejoined(
-    items: Sequence[MetricSeries], parts: Mapping[str, Part], times: npt.NDArray[np.int64]
-) -> Iterator[MetricSeries]:
-    """Yield the series with those of the parts of one rotated log joined, in the order in which it was written."""
-    families: dict[tuple[str, int | None], list[MetricSeries]] = {}
-    for item in items:
-        part = parts.get(item.source)
-        if part is None:
-            yield item
-        else:
-            families.setdefault((part.log, item.rank), []).append(item)
-    for members in families.values():
-        members.sort(key=lambda item: parts[item.source].order)
-        if all(len(item) and times[item.event_id[0]] > 0 for item in members):
-            members.sort(key=lambda item: int(times[item.event_id[0]]))
-        certain = parts[members[0].source].certain
-        joined = members[0]
-        for item in members[1:]:
-            if not _follows(joined, item, times, certain=certain):
-                yield joined
-                joined = item
-                continue
-            joined = MetricSeries(
-                name=item.name,
-                source=item.source,
-                rank=item.rank,
-                step=np.concatenate([joined.step, item.step]),
-                value=np.concatenate([joined.value, item.value]),
-                event_id=np.concatenate([joined.event_id, item.event_id]),
-                unit=item.unit,
-            )
-        yield joined
-
-
-def _follows(first: MetricSeries, second: MetricSeries, times: npt.NDArray[np.int64], *, certain: bool) -> bool:
-    """Say whether a part begins where the one before it ends: by its times, and by its steps where names say little."""
-    ends, begins = times[first.event_id[-1]], times[second.event_id[0]]
-    if ends > 0 and begins > 0 and begins < ends:
-        return False
-    return certain or bool(second.step[0] >= first.step[-1])
-
-
-def _chronological(table: pa.Table) -> npt.NDArray[np.int64]:
-    """Row order by (time, source, place); rows without a time inherit the last time seen in their source."""
-    count = table.num_rows
-    if count == 0:
-        return np.arange(0, dtype=np.int64)
-    never = np.iinfo(np.int64).min
-    time = table["time"].cast(pa.int64()).fill_null(never).to_numpy().copy()
-    names = table["source"].cast(pa.string()).combine_chunks().dictionary_encode()
-    labels = names.dictionary.to_pylist() if hasattr(names, "dictionary") else names.chunk(0).dictionary.to_pylist()
-    codes = (names.indices if hasattr(names, "indices") else names.chunk(0).indices).to_numpy(zero_copy_only=False)
-    alphabetical = np.argsort(np.asarray(sorted(range(len(labels)), key=_order_of(labels)), dtype=np.int64))
-    source = alphabetical[codes]
-    line = table["line"].fill_null(0).to_numpy()
-    order = np.lexsort((np.arange(count), line, source))
-    known = time[order] != never
-    same = source[order]
-    last = np.maximum.accumulate(np.where(known, np.arange(count), -1))
-    valid = (last >= 0) & (same[np.maximum(last, 0)] == same)
-    time[order] = np.where(valid, time[order][np.maximum(last, 0)], never)
-    return np.lexsort((np.arange(count), line, source, time)).astype(np.int64)

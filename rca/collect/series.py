@@ -7,7 +7,8 @@ from typing import NamedTuple
 import numpy as np
 
 from rca.diagnosis import Series
-from rca.events import EventTable, MetricSeries
+from rca.events import EventTable
+from rca.metric_series import MetricSeries
 
 POINTS = 500
 """Most points kept of one curve."""

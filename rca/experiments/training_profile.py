@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from rca.events import MetricSeries
 from rca.experiments.loop_profile import Reader
 from rca.experiments.symptoms import STARTS_HIGH, climbs
+from rca.metric_series import MetricSeries
 
 AT_PEAK, AT_RATE = 0.9, 0.9
 """Share of the peak, or of the rate at the failure, that counts as being there."""

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from rca.events import MetricSeries
+from rca.metric_series import MetricSeries
 
 _EVENT_FILE = "tfevents"
 

@@ -9,9 +9,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pyarrow as pa
 
-from rca.events import EventTable, MetricSeries
+from rca.events import EventTable
 from rca.facts.continued import continued
 from rca.facts.memo import once_per_table
+from rca.metric_series import MetricSeries
 
 if TYPE_CHECKING:
     import numpy.typing as npt

@@ -7,10 +7,11 @@ from collections.abc import Iterator, Mapping
 import numpy as np
 import numpy.typing as npt
 
-from rca.events import EventTable, MetricSeries
+from rca.events import EventTable
 from rca.facts.emit import emit, number, percent
 from rca.facts.interface import Fact, FactFunction
 from rca.facts.request_log import Requests, group_of, requests
+from rca.metric_series import MetricSeries
 
 CATALOGUE: Mapping[str, str] = {
     "latency.token_growth": "time per token of long over short requests, for the model where it grows most (x)",

@@ -6,9 +6,10 @@ from collections.abc import Iterator, Mapping
 
 import numpy as np
 
-from rca.events import EventTable, MetricSeries
+from rca.events import EventTable
 from rca.facts.emit import emit, number, percent
 from rca.facts.interface import Fact, FactFunction
+from rca.metric_series import MetricSeries
 
 CATALOGUE: Mapping[str, str] = {
     "lengths.median": "median sequence length (tokens)",

@@ -8,11 +8,12 @@ from typing import NamedTuple
 
 import numpy as np
 
-from rca.events import EventTable, MetricSeries
+from rca.events import EventTable
 from rca.facts.emit import emit, number, percent
 from rca.facts.interface import Fact, FactFunction
 from rca.facts.memo import once_per_table
 from rca.facts.trace_ranks import waits
+from rca.metric_series import MetricSeries
 
 CATALOGUE: Mapping[str, str] = {
     "ranks.slowest": "rank that works longest a step, waiting left out where it is logged",

@@ -7,10 +7,11 @@ from collections.abc import Iterator, Mapping
 
 import numpy as np
 
-from rca.events import EventTable, MetricSeries
+from rca.events import EventTable
 from rca.facts.emit import emit, number, percent
 from rca.facts.interface import Fact, FactFunction
 from rca.facts.request_log import group_of
+from rca.metric_series import MetricSeries
 
 CATALOGUE: Mapping[str, str] = {
     "outputs.repeat_spread": "median spread of an output between repetitions of one input, over its mean",

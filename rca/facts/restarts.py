@@ -9,10 +9,11 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from rca.events import EventTable, MetricSeries
+from rca.events import EventTable
 from rca.facts.continued import follows
 from rca.facts.emit import emit
 from rca.facts.interface import Fact, FactFunction
+from rca.metric_series import MetricSeries
 
 CATALOGUE: Mapping[str, str] = {
     "run.restarts": "times that the training went back to a step it had passed",

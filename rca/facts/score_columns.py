@@ -9,7 +9,8 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from rca.events import Event, EventTable, MetricSeries
+from rca.events import Event, EventTable
+from rca.metric_series import MetricSeries
 
 _REFERENCE = re.compile(
     r"eager|(?:py)?torch|hf|(?:bf|fp|f)(?:16|32)|b?float(?:16|32)|offline|train(?:ing)?|orig(?:inal)?|ref(?:erence)?|base(?:line)?|"

@@ -9,9 +9,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from rca.events import Event, EventTable, MetricSeries
+from rca.events import Event, EventTable
 from rca.facts.emit import emit, number
 from rca.facts.interface import Fact, FactFunction
+from rca.metric_series import MetricSeries
 
 CATALOGUE: Mapping[str, str] = {
     "quality.drop": "share of a score that was lost from one row of a history to the next and did not come back",

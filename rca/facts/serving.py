@@ -8,10 +8,11 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from rca.events import EventTable, MetricSeries
+from rca.events import EventTable
 from rca.facts.emit import emit, number, percent
 from rca.facts.interface import Fact, FactFunction
 from rca.facts.memo import once_per_table
+from rca.metric_series import MetricSeries
 
 CATALOGUE: Mapping[str, str] = {
     "server.cache_full_share": "share of the readings under load with 95 % or more of the key-value cache in use",

@@ -10,11 +10,12 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from rca.events import EventTable, MetricSeries
+from rca.events import EventTable
 from rca.facts.curves import curves
 from rca.facts.emit import emit, number, percent
 from rca.facts.interface import Fact, FactFunction
 from rca.facts.step_times import MIN_POINTS, StepTimes, step_times
+from rca.metric_series import MetricSeries
 
 if TYPE_CHECKING:
     import numpy.typing as npt

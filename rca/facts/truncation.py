@@ -7,9 +7,10 @@ from collections.abc import Iterator, Mapping, Sequence
 
 import numpy as np
 
-from rca.events import EventTable, MetricSeries
+from rca.events import EventTable
 from rca.facts.emit import emit, number, percent
 from rca.facts.interface import Fact, FactFunction
+from rca.metric_series import MetricSeries
 
 CATALOGUE: Mapping[str, str] = {
     "requests.truncated_share": "share of the requests of which the server read fewer tokens than were sent",

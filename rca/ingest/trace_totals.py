@@ -77,7 +77,9 @@ def _operators(columns: Columns, of_host: npt.NDArray[np.bool_], *, most: int) -
     call, kernel = call[own_work], kernel[own_work]
     at = nesting.at(columns.thread[call].astype(np.int64), columns.start[call])
     inside = at >= 0
-    device = np.bincount(at[inside], weights=columns.duration[kernel[inside]], minlength=len(where))
+    device: Floats = np.asarray(
+        np.bincount(at[inside], weights=columns.duration[kernel[inside]], minlength=len(where)), dtype=np.float64
+    )
     spent = np.bincount(key, weights=own, minlength=size)
     worked = np.bincount(key, weights=device, minlength=size)
     calls = np.bincount(key, minlength=size)
