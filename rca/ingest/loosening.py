@@ -1,7 +1,8 @@
 """Patterns of messages made into patterns of whole lines, which report as seldom as they can.
 
 A message begins behind the prefix of its line, so `^` becomes "where a line starts or a prefix may end". What may stand
-behind the last thing that a pattern must have is dropped: it would only be reported again for every further letter.
+behind the last thing that a pattern must have is dropped: it would only be reported again for every further letter. So
+is what may stand in front of the first, with the anchor before it: an engine that tries it begins anew at every letter.
 """
 
 from __future__ import annotations
@@ -10,9 +11,10 @@ from rca.ingest.pattern_tree import Atom, Group, Node, Repeat, parse, written
 
 _FEW = 4
 """Counted repetitions up to this many are cheap to compile."""
-STARTS = r"(?:^|\r|[\])>|:-][ \t]*|(?:[.,:]\d+|\b20\d\d|1\d{9}|\dZ|[A-Z]{2}| [FP]|\t)[ \t]+)"
+STARTS = r"(?:(?:^|\r|[\])>|:-])[ \t]*|(?:[.,:]\d+|\b20\d\d|1\d{9}|\dZ|[A-Z]{2}| [FP]|\t)[ \t]+)"
 """What stands in front of a message (see `prefix_tokens`): nothing, a bracket or sign, a time, a level."""
 ENDS = r"(?:$|\r)"
+_BLANKS = frozenset({" ", r"\s", r"[ \t]", r"\t"})
 _STARTS, _ENDS = frozenset({"^", r"\A"}), frozenset({"$", r"\z", r"\Z"})
 
 
@@ -21,8 +23,44 @@ def loosen(pattern: str) -> str:
 
     Its `^` and `$` mean the ends of lines.
     """
-    kept = tuple(_trimmed(_placed(items, first=True)) for items in parse(pattern).alternatives)
-    return written(Group("", kept))
+    kept = (_trimmed(_placed(_begun(items), first=True)) for items in parse(pattern).alternatives)
+    return written(Group("", tuple(tuple(map(_inline, items)) for items in kept)))
+
+
+def _begun(items: tuple[Node, ...]) -> tuple[Node, ...]:
+    """Drop what may be missing at the start, with what anchors it; blanks at a start are part of the anchor."""
+    if items and isinstance(group := items[0], Group):
+        items = (Group(group.opening, tuple(map(_begun, group.alternatives))), *items[1:])
+    first = 0
+    while first < len(items) and _anchors(items[first]):
+        first += 1
+    last = first
+    while last < len(items) and isinstance(found := items[last], Repeat) and found.low == 0:
+        last += 1
+    dropped = items[first:last]
+    if last == len(items) or not dropped:
+        return items
+    if all(isinstance(item, Repeat) and isinstance(item.item, Atom) and item.item.text in _BLANKS for item in dropped):
+        return items[:first] + items[last:]
+    return items[last:]
+
+
+def _anchors(node: Node) -> bool:
+    """Whether a node is where something starts: an anchor, flags, or alternatives of which one is an anchor alone."""
+    if isinstance(node, Group):
+        return any(len(items) > 0 and all(map(_anchors, items)) for items in node.alternatives)
+    return isinstance(node, Atom) and node.empty and not node.text.startswith("(?")
+
+
+def _inline(node: Node) -> Node:
+    """Keep a pattern within its line: what takes a blank or "all but" takes no line end."""
+    if isinstance(node, Group):
+        return Group(node.opening, tuple(tuple(map(_inline, items)) for items in node.alternatives))
+    if isinstance(node, Repeat):
+        return node._replace(item=_inline(node.item))
+    if node.text == r"\s":
+        return Atom(r"[ \t\f\v\r]")
+    return Atom(node.text[:-1] + r"\n]") if node.text.startswith("[^") and r"\n" not in node.text else node
 
 
 def _placed(items: tuple[Node, ...], *, first: bool) -> tuple[Node, ...]:

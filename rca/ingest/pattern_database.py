@@ -7,12 +7,13 @@ import platform
 import re
 from collections.abc import Callable, Sequence
 from importlib.metadata import version
+from pathlib import Path
 from typing import Any
 
 from rca import cache
 
-PREPARATION = 5
-"""Number of the way in which patterns are prepared; a new one leaves stored databases aside."""
+_PREPARED_BY = ("pattern_tree.py", "loosening.py", "scanner.py", "pattern_database.py")
+"""Files that decide how patterns are prepared; when one changes, stored databases are left aside."""
 
 _ITEM = re.compile(r"\\.|\[\^?\]?(?:\\.|[^\]\\])*\]|[^\x00-\x7f]", re.S)
 """What counts as one in a pattern: an escape, a class, a letter beyond ASCII."""
@@ -27,7 +28,8 @@ def compiled(written: Sequence[str], prepare: Prepare) -> tuple[Any, list[int]]:
 
     `prepare` gives the patterns as they are searched and the indexes of those to search; not called when stored.
     """
-    made_of = (written, PREPARATION, version("hyperscan"), platform.machine(), platform.processor())
+    preparation = [Path(__file__).with_name(name).read_bytes() for name in _PREPARED_BY]
+    made_of = (written, preparation, version("hyperscan"), platform.machine(), platform.processor())
     key = hashlib.sha256(repr(made_of).encode())
     name = f"lines-{key.hexdigest()[:32]}.hsdb"
     stored = _load(name, len(written))

@@ -174,7 +174,7 @@ class ListingParser:
     name = "ls -l"
     triggers: tuple[str, ...] = (
         r"^total [\d.,]+[KMGTP]?$",
-        r"^-[-rwxsStT]{9}[.+@]?\s+\d+\s+\S+\s+\S+\s+[\d.,]+[KMGTP]?\s+\S+\s",
+        r"-[-r][-w][-xsS][-r][-w][-xsS][-r][-w][-xtT][.+@]?\s+\d+\s+\S+\s+\S+\s+[\d.,]+[KMGTP]?\s+\S+\s",
     )
 
     def parse(self, document: Document, line: int, out: EventBuilder) -> int:
