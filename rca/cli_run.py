@@ -63,7 +63,7 @@ def run(
     environ = {**os.environ, **per_rank(command, folder, os.environ)}
     ended = watched(command, environ=environ, stdout=folder / "stdout.log", stderr=folder / "stderr.log")
     record.write(folder, command, ended, task)
-    if ended.code != 0 and not ended.interrupted and _is_mine(task, place):
+    if ended.code != 0 and not ended.interrupted and _is_mine(task, place, since=ended.started):
         snapshot.take(folder, command, os.environ, since=ended.started)
         _analysed(place, output, experiments=experiments, budget=budget, rules=rules)
     raise click.exceptions.Exit(end_like(ended.code))
@@ -79,15 +79,19 @@ def _run_dir(given: Path | None, task: Task) -> Path:
     return Path(f"run-{task.job}")
 
 
-def _is_mine(task: Task, place: Path) -> bool:
-    """Whether this task is the one that analyses: the first to fail, after the others had time to end."""
+def _is_mine(task: Task, place: Path, *, since: float) -> bool:
+    """Whether this task is the one that analyses: the first to fail, after the others ended or had time to."""
+    from rca.launch import record
+
     if task.rank is None:
         return True
     try:
         (place / _FOLDER / "analysed-by").open("x").close()
     except FileExistsError:
         return False
-    time.sleep(_OTHERS_S)
+    until = time.monotonic() + _OTHERS_S
+    while record.ended_since(since, place / _FOLDER) < task.size and time.monotonic() < until:
+        time.sleep(0.1)
     return True
 
 

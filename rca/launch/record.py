@@ -35,5 +35,17 @@ def write(folder: Path, command: Sequence[str], ended: Ended, task: Task) -> Non
     (folder / NAME).write_text(json.dumps(document, indent=1) + "\n", encoding="utf-8")
 
 
+def ended_since(since: float, folder: Path) -> int:
+    """Return how many tasks of a job told their end after that time (seconds since the epoch)."""
+    return sum(_written(file) >= since for file in folder.glob(f"rank_*/{NAME}"))
+
+
+def _written(file: Path) -> float:
+    try:
+        return file.stat().st_mtime
+    except OSError:  # gone since it was listed
+        return 0.0
+
+
 def _iso(seconds: float) -> str:
     return datetime.fromtimestamp(seconds, tz=timezone.utc).isoformat(timespec="milliseconds")

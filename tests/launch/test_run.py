@@ -66,33 +66,40 @@ def test_a_failure_is_analysed_and_its_code_passes_through(tmp_path: Path) -> No
     assert b"numpy==" in kept(tmp_path, "pip_freeze.txt")
 
 
-@pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGSEGV, signal.SIGTERM])
+NO_ANALYSIS = ("--rules", "no-such-folder")
+"""What goes wrong in the analysis changes nothing of how the command ended."""
+
+
+@pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGTERM])
 def test_a_signal_that_ends_the_command_ends_rca(tmp_path: Path, number: signal.Signals) -> None:
-    done = rca_run(tmp_path, sys.executable, "-c", f"import os; os.kill(os.getpid(), {int(number)})")
+    code = f"import os; os.kill(os.getpid(), {int(number)})"
+    done = rca_run(tmp_path, sys.executable, "-c", code, options=NO_ANALYSIS)
     assert done.returncode == -number
+    assert b"the run was not analysed" in done.stderr
     assert json.loads(kept(tmp_path))["exit_code"] == -number
 
 
-@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGUSR1])
-def test_a_signal_to_rca_reaches_the_command(tmp_path: Path, number: signal.Signals) -> None:
+def test_signals_to_rca_reach_the_command(tmp_path: Path) -> None:
     code = (
         "import signal, sys, time\n"
-        f"signal.signal({int(number)}, lambda *_: sys.exit(77))\n"
+        "signal.signal(signal.SIGUSR1, lambda *_: print('saved', flush=True))\n"
+        "signal.signal(signal.SIGTERM, lambda *_: sys.exit(77))\n"
         "print('ready', flush=True)\n"
         "time.sleep(60)\n"
     )
-    command = [*RCA, "run", "--run-dir", "job", "--", sys.executable, "-c", code]
+    command = [*RCA, "run", "--run-dir", "job", *NO_ANALYSIS, "--", sys.executable, "-c", code]
     with subprocess.Popen(command, cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL) as process:
         assert process.stdout is not None
-        assert process.stdout.readline() == b"ready\n"
-        process.send_signal(number)
+        for number, said in ((signal.SIGUSR1, b"ready\n"), (signal.SIGTERM, b"saved\n")):
+            assert process.stdout.readline() == said
+            process.send_signal(number)
         assert process.wait(60) == 77
 
 
 BYE = """
 import time
-print("ready", flush=True)
 try:
+    print("ready", flush=True)
     time.sleep(60)
 except KeyboardInterrupt:
     print("bye", flush=True)
@@ -133,7 +140,7 @@ def test_a_terminal_stays_a_terminal_for_the_command(tmp_path: Path) -> None:
 
 def test_a_reader_that_goes_away_is_told_to_the_command(tmp_path: Path) -> None:
     code = "import sys\nfor _ in range(10**6): print('x' * 100)"
-    quoted = " ".join([*RCA, "run", "--run-dir", "job", "--", sys.executable, "-c", f'"{code}"'])
+    quoted = " ".join([*RCA, "run", "--run-dir", "job", *NO_ANALYSIS, "--", sys.executable, "-c", f'"{code}"'])
     piped = ["bash", "-c", f"{quoted} 2>/dev/null | head -1"]
     done = subprocess.run(piped, cwd=tmp_path, capture_output=True, timeout=60, check=False)
     assert done.stdout == b"x" * 100 + b"\n"
