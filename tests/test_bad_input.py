@@ -148,12 +148,14 @@ def test_secrets_are_redacted_in_every_format(tmp_path) -> None:
     assert sum(found.redaction.counts.values()) >= 2
 
 
-def test_deeply_nested_and_broken_configuration_files_are_skipped(tmp_path) -> None:
+def test_deeply_nested_and_broken_configuration_files_are_told(tmp_path) -> None:
     (tmp_path / "train.log").write_text(GOOD)
     (tmp_path / "config.json").write_text("[" * 100_000)
     (tmp_path / "hparams.yaml").write_text("a: &a [x, x]\nb: &b [*a, *a]\nc: &c [*b, *b]\n: : :\n")
     found = diagnose(tmp_path)
-    assert "config.json" in skipped(found)
+    assert set(skipped(found)) == {"hparams.yaml"}
+    (config,) = (source for source in found.sources if source.path == "config.json")
+    assert "nested" in config.warnings[0]
 
 
 def test_the_same_run_gives_the_same_diagnosis(tmp_path) -> None:

@@ -62,4 +62,8 @@ def test_places() -> None:
 
 def test_reading_summary() -> None:
     assert reading_summary(lr_too_high()) == "5 files read, 1 skipped"
-    assert reading_summary(every()["healthy"]) == "1 file read"
+    healthy = every()["healthy"]
+    assert reading_summary(healthy) == "3 files read"
+    assert len(healthy.sources) == 1
+    alone = healthy.model_copy(update={"run": healthy.run.model_copy(update={"files": 1})})
+    assert reading_summary(alone) == "1 file read"

@@ -56,7 +56,7 @@ class VmstatParser:
             end = place + 1
         for place, row in (rows[1:] or rows)[-_MOST_ROWS:]:
             attrs: dict[str, Any] = {key: row[name] for name, key in _CPU_HEADS.items() if name in row}
-            attrs |= {"runnable": row.get("r"), "blocked": row.get("b"), "swap_in": row["si"], "swap_out": row["so"]}
+            attrs |= {"runnable": row.get("r"), "blocked": row.get("b"), "swap_in": row.get("si"), "swap_out": row.get("so")}
             add_system(out, document, place, name="system.load", value=row.get("us"), attrs=attrs)
         return claim(document, line, end) if rows else line
 
@@ -132,7 +132,7 @@ def _add_row(out: EventBuilder, document: Document, place: int, row: dict[str, s
             attrs: dict[str, Any] = {"pid": whole(row["PID"]), "cpu_percent": share, "command": command}
             add_system(out, document, place, name="system.process", text=command, value=share, attrs=attrs)
     elif "%memused" in row:
-        free, used, share = number(row["kbmemfree"]), number(row.get("kbmemused", "")), number(row["%memused"])
+        free, used, share = number(row.get("kbmemfree", "")), number(row.get("kbmemused", "")), number(row["%memused"])
         if free is not None and used is not None and share is not None:
             available = number(row.get("kbavail", ""))
             attrs = {
