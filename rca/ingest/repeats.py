@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable
 from typing import Any
 
 from rca.events import EventBuilder
@@ -45,23 +45,22 @@ class Repeats:
         self._count = 0
         self._kept = 0
         self._ranks: set[int | None] = set()
-        self._held: tuple[Mapping[str, Any], dict[str, Any]] | None = None
+        self._held: Callable[[], dict[str, Any]] | None = None
         self._held_is_new = False
 
     def candidate(self) -> None:
         """Count a line that the scanner proposed."""
         self._candidates += 1
 
-    def take(self, row: Mapping[str, Any], attrs: dict[str, Any], out: EventBuilder) -> None:
-        """Keep the report, or hold it as the last one so far."""
+    def take(self, row: Callable[[], dict[str, Any]], rank: int | None, out: EventBuilder) -> None:
+        """Keep the report, or hold it as the last one so far; its row is made only if it is kept."""
         self._count += 1
-        rank = row["rank"]
         if self._held is not None and (self._kept < self._limit - 1 or self._held_is_new):
-            out.add(**self._held[0], attrs=self._held[1])
+            out.add(**self._held())
             self._kept += 1
         self._held_is_new = rank not in self._ranks and len(self._ranks) < _RANKS_TOLD
         self._ranks.add(rank)
-        self._held = (row, attrs)
+        self._held = row
 
     def only_count(self) -> bool:
         """Say whether further reports need no look."""
@@ -75,6 +74,8 @@ class Repeats:
         """Keep the last report with the count of all; return how many were not kept."""
         if self._held is None:
             return 0
-        row, attrs = self._held
-        out.add(**row, attrs={**attrs, "count": self._count} if self._count > 1 else attrs)
+        row = self._held()
+        if self._count > 1:
+            row["attrs"] = {**row["attrs"], "count": self._count}
+        out.add(**row)
         return self._count - self._kept - 1

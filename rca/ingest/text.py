@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import codecs
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 
@@ -23,6 +24,8 @@ _WIDE = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
 _IN_A_ROW = 16
 """Alike lines in a row after which the next ones are read together; fewer of them are not worth it."""
 _MOST_HELD = 4096
+_NOTICES = 50
+"""Reports kept of a message that is no sign of trouble and tells no number; further ones are only counted."""
 _BREAK = (b"\n", b"")
 _SHAPE = 160
 _SHAPES = 16_384
@@ -145,7 +148,7 @@ class _Reading:
         whole = chunk.text[hit.start - 1 : hit.start] in _BREAK and chunk.text[hit.end : hit.end + 1] in _BREAK
         if whole and hit.end - hit.start <= self._limits.line_bytes and hit.start:
             document.remember(line, prefix)
-        offset = chunk.offset + hit.start if chunk.same else document.offset(line)
+        offset = chunk.offset + hit.start if chunk.same else None
         measured = not engine.metrics.isdisjoint(hit.patterns)
         asked = [pattern for pattern in hit.patterns if pattern in engine.triggers]
         before, was_open = len(self._out), self._open(line)
@@ -158,7 +161,8 @@ class _Reading:
         if self._open(line):
             taken = False
             if measured:
-                segment = Segment(prefix.message, line, offset, self._time(prefix, line), prefix.rank)
+                place = document.offset(line) if offset is None else offset
+                segment = Segment(prefix.message, line, place, self._time(prefix, line), prefix.rank)
                 taken = self._metrics.read(segment)
                 told |= not self._metrics.idle
             if asked and not taken:
@@ -249,11 +253,13 @@ class _Reading:
                 self._block_end = max(self._block_end, end)
                 return
 
-    def _signature(self, index: int, text: str, prefix: Prefix, line: int, offset: int) -> bool:
+    def _signature(self, index: int, text: str, prefix: Prefix, line: int, offset: int | None) -> bool:
         signature, pattern = self._engine.signatures[index], self._engine.pattern(index)
         repeats = self._repeats.get(index)
         if repeats is None:
-            repeats = self._repeats[index] = Repeats(self._limits.repeats_per_signature)
+            plain = signature.role == "benign" and not signature.captures
+            limit = self._limits.repeats_per_signature
+            repeats = self._repeats[index] = Repeats(min(limit, _NOTICES) if plain else limit)
         repeats.candidate()
         found = pattern.search(prefix.message) or pattern.search(text)
         if found is None:
@@ -261,26 +267,29 @@ class _Reading:
         document = self._document
         if signature.phase:
             document.note_phase(line, signature.phase)
-        attrs = {
-            name: typed(capture, value) if (capture := signature.captures.get(name)) else value
-            for name, value in found.groupdict().items()
-            if value is not None
-        }
-        row = {
-            "kind": "log",
-            "name": signature.id,
-            "line": line,
-            "offset": offset,
-            "time": self._time(prefix, line),
-            "step": document.step(line),
-            "rank": prefix.rank,
-            "host": prefix.host,
-            "phase": signature.phase or document.phase(line),
-            "severity": signature.severity,
-            "role": signature.role,
-            "text": text,
-        }
-        repeats.take(row, attrs, self._out)
+
+        def row() -> dict[str, Any]:
+            return {
+                "kind": "log",
+                "name": signature.id,
+                "line": line,
+                "offset": document.offset(line) if offset is None else offset,
+                "time": self._time(prefix, line),
+                "step": document.step(line),
+                "rank": prefix.rank,
+                "host": prefix.host,
+                "phase": signature.phase or document.phase(line),
+                "severity": signature.severity,
+                "role": signature.role,
+                "text": text,
+                "attrs": {
+                    name: typed(capture, value) if (capture := signature.captures.get(name)) else value
+                    for name, value in found.groupdict().items()
+                    if value is not None
+                },
+            }
+
+        repeats.take(row, prefix.rank, self._out)
         if repeats.only_count():
             self._tallies.setdefault(index, Tally())
         return True

@@ -151,7 +151,7 @@ class TextDocument:
 
     def offset(self, line: int) -> int:
         """Return the byte offset of the line in the decompressed source."""
-        return self.place(self.bounds(line)[0])
+        return self.place(0 if line <= 1 else self._newline(line - 2) + 1)
 
     def place(self, offset: int) -> int:
         """Return where a byte of what was read stands in the decompressed source."""
