@@ -38,13 +38,13 @@ def test_event_file_against_the_event_accumulator(tmp_path: Path, record_propert
     from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
 
     with torch_board.SummaryWriter(str(tmp_path), max_queue=10_000) as writer:
-        for step in range(20_000):
+        for step in range(8_000):
             for tag in ("loss", "grad_norm", "lr"):
                 writer.add_scalar(tag, step * 0.5, step)
     (file,) = tmp_path.iterdir()
     ours = seconds(lambda: TensorBoardIngestor().read(source(file), IngestContext()))
     theirs = seconds(lambda: EventAccumulator(str(file), size_guidance={"scalars": 0}).Reload(), repeats=1)
-    print(f"\n60,000 scalars: {ours:.3f} s, EventAccumulator {theirs:.3f} s, {theirs / ours:.1f} times as fast")
+    print(f"\n24,000 scalars: {ours:.3f} s, EventAccumulator {theirs:.3f} s, {theirs / ours:.1f} times as fast")
     record_property("times_as_fast", round(theirs / ours, 1))
     assert theirs > 2 * ours
 
@@ -55,7 +55,7 @@ def test_trace_against_json_loads(tmp_path: Path, record_property: Callable[[str
         return {"ph": "X", "cat": category, "name": name, "ts": start, "dur": duration, **thread, "args": args}
 
     events: list[dict[str, Any]] = []
-    for step in range(40):
+    for step in range(10):
         base = 1_000_000.0 * step
         events.append(span("user_annotation", f"ProfilerStep#{step}", base, 900_000.0, number=step))
         for index in range(2500):
