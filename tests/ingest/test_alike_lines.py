@@ -53,7 +53,18 @@ def short_time(step: int) -> str:
     return f"[{step // 60 % 24:02d}:{step % 60:02d}:00] step: {step} loss: {step:.1f} tokens/s: {12_000 + step:,}"
 
 
+def heartbeat(step: int) -> str:
+    return f"{clock(step)} - INFO - train - step {step}/9,000"
+
+
 LINES = [timed, bare, epochs, short_time]
+
+
+def test_lines_that_tell_only_how_far_training_is(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    lines = [heartbeat(step) + ("\nscaler: overflow at step 3" if step % 97 == 0 else "") for step in range(1, 900)]
+    together, one_by_one = both(tmp_path, "\n".join(lines), monkeypatch)
+    assert together == one_by_one
+    assert len(together) == 9
 
 
 @pytest.mark.parametrize("line", LINES)

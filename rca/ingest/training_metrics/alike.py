@@ -81,4 +81,6 @@ class AlikeLines:
             else:
                 readings.append(part)
                 values.append(part.column(np.array(column, dtype=np.float64)))
-        return Lines(times, counters, np.column_stack(values), self.template.place(), tuple(readings))
+        # Lines that tell nothing but how far training is have no columns.
+        table = np.column_stack(values) if values else np.empty((len(columns[0]), 0))
+        return Lines(times, counters, table, self.template.place(), tuple(readings))

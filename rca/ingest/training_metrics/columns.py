@@ -84,7 +84,9 @@ class MetricColumns:
         steps: Sequence[int | None],
     ) -> None:
         """Add the points of many lines: `values` has a row a line and a column a kind."""
-        room = max(0, (_MOST - len(self._codes)) // max(len(kinds), 1))
+        if not kinds:
+            return
+        room = max(0, (_MOST - len(self._codes)) // len(kinds))
         self.dropped += (len(lines) - min(room, len(lines))) * len(kinds)
         count = min(room, len(lines))
         if not count:

@@ -139,7 +139,7 @@ class MetricReader:
         if template is None or self._titles.seen or template is not self._last:
             return None
         counters = [part for part in template.parts if isinstance(part, str)]
-        if len(counters) == len(template.parts) or not {"step", "batch"} & set(counters):
+        if not {"step", "batch"} & set(counters):
             return None
         return AlikeLines(template, form) if len(set(counters)) == len(counters) else None
 
