@@ -87,12 +87,10 @@ def test_new_points_at_the_schemas_that_lie_one_folder_higher(tmp_path) -> None:
     assert not (tmp_path / "causes" / "schemas").exists()
 
 
-def test_what_is_not_filled_in_fails_the_check_and_the_test(team) -> None:
+def test_what_is_not_filled_in_fails_the_check(team) -> None:
     checked = rca("rules", "check", "--rules", team)
     assert isinstance(checked.exception, UsageError)
     assert all("FILL IN" in line and "lease_lost.yaml:" in line for line in checked.stdout.splitlines())
-    tested = rca("rules", "test", "--rules", team)
-    assert "1 of 2 cases failed" in str(tested.exception)
 
 
 def test_findings_as_json(team) -> None:
@@ -100,15 +98,19 @@ def test_findings_as_json(team) -> None:
     assert {"level", "file", "line", "text"} == set(rows[0])
 
 
-def test_cases_beside_an_extension_are_run(tmp_path) -> None:
-    (tmp_path / "more.yaml").write_text(
+def test_cases_of_a_new_cause_and_those_beside_an_extension_are_run(team) -> None:
+    (team / "more.yaml").write_text(
         "extends: memory.leak\nevidence:\n  - {id: gauge, log: 'gauge high', weight: 6, says: So it says.}\n"
     )
-    (tmp_path / "more.cases.yaml").write_text(
+    (team / "more.cases.yaml").write_text(
         "fires:\n  - name: gauge\n    log: |\n      step 10 loss 2.0\n      RuntimeError: other\n"
         "silent:\n  - {name: calm, why: no gauge, log: 'Training completed'}\n"
     )
-    results = json.loads(rca("rules", "test", "--rules", tmp_path, "--json").stdout)
+    tested = rca("rules", "test", "--rules", team, "--json")
+    results = json.loads(tested.stdout)
+    failed = [row for row in results if not row["passed"]]
+    assert str(tested.exception) == f"{len(failed)} of {len(results)} cases failed"
+    assert any("FILL IN" in row["why"] for row in failed if row["cause"] == "acme.lease_lost")
     assert {(row["name"], row["passed"]) for row in results} >= {("gauge", False), ("calm", True)}
 
 
