@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from rca.hypotheses.match import View, met_rules
@@ -45,10 +45,10 @@ class Unheld:
     """`evidence <id>`, `contradicts <id>` or `exchange with <cause>`."""
 
 
-def observed_cases(knowledge: Knowledge) -> tuple[ObservedCase, ...]:
-    """Read the cases of all causes once; those that fail with the rules as they are are left out."""
+def observed_cases(knowledge: Knowledge, causes: Iterable[Cause] | None = None) -> tuple[ObservedCase, ...]:
+    """Read the cases of causes (all, where none are given) once; those that fail with the rules as they are go."""
     found = []
-    for cause in knowledge.causes.values():
+    for cause in knowledge.causes.values() if causes is None else causes:
         for named in cases_of(cause, knowledge):
             with named.folder() as run:
                 view = observe(run, knowledge)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import cached_property
 from pathlib import PurePosixPath
 from typing import Annotated, Any, Literal
 
@@ -113,9 +114,9 @@ class Condition(RuleModel):
             raise ValueError(f"a condition needs exactly one of {wanted}; found {', '.join(sorted(kinds)) or 'none'}")
         return self
 
-    @property
+    @cached_property
     def kind(self) -> str:
-        """Name of the one kind that is set."""
+        """Name of the one kind that is set; kept, because conditions are put to every run many times."""
         return next(name for name in CONDITION_KINDS if getattr(self, name) is not None).rstrip("_")
 
 
