@@ -21,6 +21,7 @@ from rca.hypotheses.match import View
 from rca.hypotheses.score import Ranking, rank
 from rca.ingest.archives import is_archive
 from rca.ingest.discover import discover
+from rca.ingest.earlier_jobs import left_aside
 from rca.ingest.gathered import Gathered
 from rca.ingest.interface import IngestContext, Ingested, Source
 from rca.ingest.parallel import in_processes, pays, processors
@@ -182,16 +183,20 @@ def _read(run_dir: Root, knowledge: Knowledge, notes: Notes, *, readers: Readers
     records: list[SourceRecord] = list(skipped)
     gathered = Gathered()
     texts = 0
+    last: dict[str, int] = {}
     for source, (record, ingested) in _mapped(sources, context, notes, readers=readers, tell=tell):
         records.append(record)
         if ingested is not None:
             gathered.add(source, ingested.events)
             texts += ingested.text
+            last[source.path] = ingested.last_time or 0
     if not any(record.status == "read" for record in records):
         reasons = "; ".join(f"{record.path}: {record.why}" for record in records[:3]) or "it holds no files"
         raise NothingReadable(f"nothing in {run_dir} could be read ({reasons})")
     records.sort(key=lambda record: record.path)
-    return Reading(tuple(sources), tuple(records), EventTable.from_parts(gathered.tables(), text_sources=texts))
+    parts, aside = left_aside(gathered.tables(), last)
+    notes.warnings += aside
+    return Reading(tuple(sources), tuple(records), EventTable.from_parts(parts, text_sources=texts))
 
 
 def _mapped(
