@@ -27,9 +27,9 @@ from rca.tickets.target import parsed, service_for
 from .servers import Answer, Github, Gitlab, Hook, Jira, Service, serving
 
 SAMPLES = every()
-DIAGNOSIS: Diagnosis = SAMPLES["confirmed"]
+DIAGNOSIS: Diagnosis = SAMPLES["confirmed"].model_copy(update={"series": (), "experiments": (), "breakdowns": ()})
+"""Without charts: for those a process of its own is started."""
 SMALL: Diagnosis = SAMPLES["unknown"]
-"""Without charts, for commands that write its letter again."""
 LETTER = letter(DIAGNOSIS)
 OTHER_RUN = letter(SMALL)
 CHANGED = letter(
