@@ -108,26 +108,7 @@ def _frame(frame: Any) -> str | None:
 
 
 def _words(stood: Stood) -> str:
-    names = {"collective": stood.operation or "a collective", "data_wait": "the data loader", "device": "the device"}
-    doing = {
-        "collective": f"waits for the others in {names['collective']}",
-        "rendezvous": "waits for the others to join",
-        "data_wait": "waits for the data loader",
-        "data": "prepares data",
-        "save": "saves a checkpoint",
-        "load": "loads a checkpoint or a model",
-        "compile": "compiles",
-        "device": "waits for the device",
-        "network": "waits for the network",
-        "backward": "is in the backward pass",
-        "optimizer": "is in the optimizer",
-        "forward": "is in the forward pass",
-        "lock": "waits for a lock",
-        "queue": "waits for another process",
-        "input": "waits for another process or the network",
-        "process": "waits for a child process",
-        "interpreter lock": "waits for the interpreter lock",
-    }.get(stood.state, "runs")
+    doing = str(stood.event.attr("doing", "runs"))
     return f"{doing} ({stood.frame})" if stood.frame else doing
 
 

@@ -106,6 +106,7 @@ def add_dump(
         "pid": dump.pid,
         "process": role,
         "state": found.state,
+        "doing": _doing(found),
         "operation": found.operation,
         "waits_on": found.waits_on,
         "status": main.status or None,
@@ -164,9 +165,14 @@ def _place(frame: Frame) -> str:
     return f"{str(frame['function'])[:120]} ({place})" if place else str(frame["function"])[:120]
 
 
+def _doing(found: Doing) -> str:
+    """What a process does, as the predicate of a sentence."""
+    return _SAYS[found.state].format(operation=found.operation or "a collective")
+
+
 def _sentence(dump: Dump, role: str, found: Doing, leaf: Frame, own: Frame | None) -> str:
     who = f"Process {dump.pid}" if dump.pid is not None else "The process"
     who += "" if role == "main" else f" ({role})"
-    what = _SAYS[found.state].format(operation=found.operation or "a collective")
+    what = _doing(found)
     at = f", called from {_place(own)}" if own is not None and own is not leaf else ""
     return f"{who} {what} in {_place(leaf)}{at}."
