@@ -56,7 +56,8 @@ class VmstatParser:
             end = place + 1
         for place, row in (rows[1:] or rows)[-_MOST_ROWS:]:
             attrs: dict[str, Any] = {key: row[name] for name, key in _CPU_HEADS.items() if name in row}
-            attrs |= {"runnable": row.get("r"), "blocked": row.get("b"), "swap_in": row.get("si"), "swap_out": row.get("so")}
+            attrs |= {"runnable": row.get("r"), "blocked": row.get("b")}
+            attrs |= {"swap_in": row.get("si"), "swap_out": row.get("so")}
             add_system(out, document, place, name="system.load", value=row.get("us"), attrs=attrs)
         return claim(document, line, end) if rows else line
 

@@ -36,6 +36,11 @@ def test_vmstat_leaves_out_the_average_since_the_start(read: Any) -> None:
     assert {key: event.attr(key) for key in wanted} == wanted
 
 
+def test_vmstat_without_a_column_is_read(read: Any) -> None:
+    event = read("vmstat.txt", VMSTAT.replace(" so ", " -- ", 1)).one("system.load")
+    assert (event.attr("swap_in"), event.attr("swap_out")) == (120.0, None)
+
+
 def test_iostat(read: Any) -> None:
     found = read("iostat.txt", IOSTAT)
     assert found.one("system.load").attr("iowait_percent") == 40.3
