@@ -38,7 +38,13 @@ def interrupted(run: Path, folder: Path, number: int, *options: str, reading: Ca
     command = [sys.executable, "-m", "rca", "analyze", str(run), "--experiments", "none", "-o", str(output), *options]
     environment = {**os.environ, "TMPDIR": str(temporary)}
     process = subprocess.Popen(
-        command, env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True
+        command,
+        env=environment,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
+        preexec_fn=heed_ctrl_c,  # noqa: PLW1509 - there are no threads here
     )
     assert waited(lambda: reading(process.pid) or process.poll() is not None)
     # A terminal sends Ctrl-C to all processes of the job, a scheduler SIGTERM to the first.
@@ -49,6 +55,11 @@ def interrupted(run: Path, folder: Path, number: int, *options: str, reading: Ca
     assert not list(temporary.iterdir())
     assert not output.exists()
     return told
+
+
+def heed_ctrl_c() -> None:
+    """A shell lets what it starts in the background ignore Ctrl-C, and tests may run there."""
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
 
 
 def waited(condition: Callable[[], bool]) -> bool:

@@ -111,6 +111,7 @@ def in_terminal(folder: Path, code: str, *, keys: bytes = b"") -> tuple[int, byt
     """Run a program in a terminal, type when it is ready; return its exit code and what was seen."""
     pid, terminal = pty.fork()
     if pid == 0:
+        signal.signal(signal.SIGINT, signal.SIG_DFL)  # ignored where the tests run in the background of a shell
         os.chdir(folder)
         os.execv(sys.executable, [*RCA, "run", "--run-dir", "job", "--", sys.executable, "-c", code])
     seen = b""
