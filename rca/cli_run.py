@@ -17,7 +17,6 @@ from rca.errors import RcaError, UsageError
 if TYPE_CHECKING:
     from rca.launch.tasks import Task
 
-_FOLDER = "rca-run"
 _OTHERS_S = 10.0
 """Time that the other tasks of a job get to end and write their last lines before the first that failed reads them."""
 
@@ -51,11 +50,11 @@ def run(
     """
     from rca.launch import record, snapshot
     from rca.launch.child import end_like, watched
-    from rca.launch.tasks import files_of, per_rank, this_task
+    from rca.launch.tasks import FOLDER, files_of, per_rank, this_task
 
     task = this_task(os.environ)
     place = _run_dir(run_dir, task)
-    folder = files_of(task, place / _FOLDER)
+    folder = files_of(task, place / FOLDER)
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
@@ -82,15 +81,14 @@ def _run_dir(given: Path | None, task: Task) -> Path:
 def _is_mine(task: Task, place: Path, *, since: float) -> bool:
     """Whether this task is the one that analyses: the first to fail, after the others ended or had time to."""
     from rca.launch import record
+    from rca.launch.tasks import FOLDER, claimed
 
     if task.rank is None:
         return True
-    try:
-        (place / _FOLDER / "analysed-by").open("x").close()
-    except FileExistsError:
+    if not claimed(place / FOLDER, since=since):
         return False
     until = time.monotonic() + _OTHERS_S
-    while record.ended_since(since, place / _FOLDER) < task.size and time.monotonic() < until:
+    while record.ended_since(since, place / FOLDER) < task.size and time.monotonic() < until:
         time.sleep(0.1)
     return True
 

@@ -6,20 +6,20 @@ events point into the file.
 
 from __future__ import annotations
 
-import io
 import json
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import datetime, timedelta, timezone
 from pathlib import PurePosixPath
-from typing import IO, Any, Literal, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
 
 from rca.errors import UnreadableSource
 from rca.ingest.cells import whole
-from rca.ingest.interface import Entry, IngestContext, Ingested, Ingestor, Place, Source
+from rca.ingest.inner_text import TextPlace
+from rca.ingest.interface import IngestContext, Ingested, Ingestor, Source
 from rca.ingest.structured import read_bounded
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=timezone.utc)
@@ -40,30 +40,6 @@ class _Record(NamedTuple):
     program: str = ""
     pid: str = ""
     uptime: float | None = None
-
-
-@dataclass(frozen=True)
-class _InMemory:
-    """Text that stands for a file."""
-
-    name: str
-    data: bytes
-
-    @property
-    def parent(self) -> Place:
-        raise FileNotFoundError(self.name)
-
-    def __truediv__(self, name: str, /) -> Place:
-        raise NotADirectoryError(self.name)
-
-    def iterdir(self) -> Iterator[Place]:
-        raise NotADirectoryError(self.name)
-
-    def lstat(self) -> Entry:
-        raise FileNotFoundError(self.name)
-
-    def open(self, mode: Literal["rb"], /) -> IO[bytes]:  # noqa: ARG002 - the protocol of a place
-        return io.BytesIO(self.data)
 
 
 class JournalIngestor:
@@ -87,7 +63,7 @@ class JournalIngestor:
         if not records:
             raise UnreadableSource(f"{source.path} is a journal without a message.")
         text = "\n".join(_shown(record) for record in records).encode("utf-8", "replace")
-        inner = _InMemory(PurePosixPath(source.path).name, text)
+        inner = TextPlace(PurePosixPath(source.path).name, text, source.file.parent)
         found = self._text.read(replace(source, file=inner, size=len(text)), context)
         return replace(
             found,

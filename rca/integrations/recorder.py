@@ -6,6 +6,7 @@ import json
 import math
 import subprocess
 import sys
+import time
 import traceback
 from collections.abc import Mapping
 from datetime import datetime, timezone
@@ -13,7 +14,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any
 
-FOLDER = "rca-run"
+from rca.launch.tasks import FOLDER, claimed
 
 
 class Recorder:
@@ -28,6 +29,7 @@ class Recorder:
         self._folder = self._run_dir / FOLDER / (f"rank_{rank}" if world_size > 1 else ".")
         self._first = rank == 0
         self._analyze = analyze
+        self._started = time.time()
         self._finite = True
         self._failed: BaseException | None = None
 
@@ -62,8 +64,10 @@ class Recorder:
         if not self._analyze:
             return
         try:
-            (self._run_dir / FOLDER / "analysed-by").open("x").close()
+            first = claimed(self._run_dir / FOLDER, since=self._started)
         except OSError:
+            return
+        if not first:
             return
         command = [sys.executable, "-m", "rca", "analyze", str(self._run_dir), "-o", str(self._output)]
         subprocess.run([*command, "--experiments", "none"], stdout=sys.__stderr__, check=False)

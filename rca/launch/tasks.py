@@ -12,6 +12,9 @@ _JOBS = ("SLURM_JOB_ID", "PBS_JOBID", "LSB_JOBID", "JOB_ID", "RAY_JOB_ID")
 _TORCHRUN = ("torchrun", "torch.distributed.run", "torch.distributed.launch")
 _ALL_STREAMS = "3"
 
+FOLDER = "rca-run"
+"""Folder below the run directory for what is kept of a watched run."""
+
 
 @dataclass(frozen=True)
 class Task:
@@ -35,6 +38,24 @@ def this_task(environ: Mapping[str, str]) -> Task:
 def files_of(task: Task, folder: Path) -> Path:
     """Return the folder for what this task leaves."""
     return folder if task.rank is None else folder / f"rank_{task.rank}"
+
+
+def claimed(folder: Path, *, since: float) -> bool:
+    """Say whether this task is the first of its job to ask, and so the one that analyses.
+
+    What a job before `since` (seconds since the epoch) left in the folder does not count. Raises OSError.
+    """
+    file = folder / "analysed-by"
+    try:
+        if file.stat().st_mtime < since:
+            file.unlink(missing_ok=True)
+    except FileNotFoundError:
+        pass
+    try:
+        file.open("x").close()
+    except FileExistsError:
+        return False
+    return True
 
 
 def per_rank(command: Sequence[str], folder: Path, environ: Mapping[str, str]) -> dict[str, str]:
