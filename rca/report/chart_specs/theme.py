@@ -28,6 +28,7 @@ def framed(spec: dict[str, Any], *, title: str = "") -> dict[str, Any]:
         "config": {
             "font": "system-ui, sans-serif",
             "aria": False,
+            "mark": {"aria": False},
             "view": {"stroke": None},
             "axis": {
                 "labelColor": TEXT,
