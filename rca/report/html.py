@@ -9,6 +9,7 @@ import re
 import sys
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextvars import copy_context
 from functools import cache, lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -52,7 +53,8 @@ def _page(diagnosis: Diagnosis) -> str:
     script = _asset("report.js")
     digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
     with ThreadPoolExecutor(max_workers=1) as beside:
-        charts = beside.submit(figures, diagnosis)  # in a child process; templates are compiled meanwhile
+        # in a child process; templates are compiled meanwhile
+        charts = beside.submit(copy_context().run, figures, diagnosis)
         template = _templates()
         drawn = charts.result()
     text: str = template.render(
@@ -172,6 +174,7 @@ def _environment() -> Environment:
         pager=plan.pager_command,
         context=context_lines,
         strength=words.strength,
+        level=words.level,
         prose=prose,
         figure_columns=figure_columns,
         first_with=first_with,

@@ -34,6 +34,10 @@ from rca.rules.yaml_files import Location, did_you_mean, line_of, read_yaml, val
 ENTRY_POINT = "rca.knowledge"
 REMEDIES = "remedies.yaml"
 """What can be done about memory; read by `remedies`, only where it is asked for."""
+LANGUAGES = "languages"
+"""Folder of a rules folder that holds the texts of the rules in other languages; reports read it."""
+LANGUAGES = "languages"
+"""Folder of translations: texts of the knowledge base in other languages, and no rules."""
 CALIBRATION = "calibration.json"
 """Name under which a rules folder holds a fitted calibration."""
 _JOINED = ("evidence", "contradicts", "explains", "experiments", "falsepositives", "references", "field_guide")
@@ -285,9 +289,9 @@ def _documents(folder: Path) -> list[tuple[Path, Any]]:
 
 
 def _rule_files(folder: Path) -> Iterator[Path]:
-    """Yield the files that hold rules: no cases, and nothing of the recorded runs below a folder `<cause>.cases`."""
+    """Yield the files that hold rules: no cases, no translations, and nothing of the recorded runs of a cause."""
     for top, folders, names in os.walk(folder):
-        folders[:] = [name for name in folders if not name.endswith(".cases")]
+        folders[:] = [name for name in folders if not name.endswith(".cases") and Path(top, name) != folder / LANGUAGES]
         for name in names:
             file = Path(top, name)
             if name == REMEDIES and Path(top) == folder:

@@ -21,7 +21,7 @@ from rca.experiments.memory.experiment import MemoryExperiment
 from rca.experiments.twin.config import TwinConfig
 from rca.experiments.twin.experiment import TwinExperiment
 from rca.experiments.workbench import TIME_OVER, Answer, Task, Workbench
-from rca.report.words import ENGLISH
+from rca.report.words import ENGLISH, catalogue
 from rca.rules.check import check
 from rca.rules.load import load
 from tests.experiments.conftest import PretendBench
@@ -136,7 +136,7 @@ def test_every_verdict_is_explained_and_has_a_word_in_the_report(root: Path) -> 
     text = (root / "knowledge" / "README.md").read_text(encoding="utf-8")
     for verdict in VERDICTS:
         assert f"\n| `{verdict}` | " in text
-        assert ENGLISH[f"experiment.{verdict}"]
+        assert catalogue(ENGLISH)[f"experiment.{verdict}"]
 
 
 # What a tiny training cannot show
