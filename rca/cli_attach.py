@@ -6,14 +6,19 @@ import sys
 from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
+from rca.cli_command import Command
+from rca.cli_language import LANG, spoken
 from rca.errors import TicketError, UsageError
-from rca.tickets.interface import Plan
+
+if TYPE_CHECKING:
+    from rca.tickets.interface import Plan
 
 
-@click.command()
+@click.command(cls=Command)
 @click.argument("saved", metavar="REPORT", type=click.Path(path_type=Path))
 @click.option(
     "--to",
@@ -24,9 +29,10 @@ from rca.tickets.interface import Plan
     help="jira:KEY-1, github:owner/repo#12, gitlab:group/project#3, webhook:URL or email:ADDRESS; repeatable.",
 )
 @click.option("--url", metavar="URL", help="Address of your own Jira, GitHub (its API) or GitLab server.")
+@LANG
 @click.option("--dry-run", is_flag=True, help="Show word for word what would be sent; nothing leaves the machine.")
 @click.option("-y", "--yes", is_flag=True, help="Send without asking.")  # fmt: skip
-def attach(saved: Path, tickets: Sequence[str], url: str | None, dry_run: bool, yes: bool) -> None:
+def attach(*, saved: Path, tickets: Sequence[str], url: str | None, lang: str, dry_run: bool, yes: bool) -> None:
     """Attach a saved REPORT (.json or .html) to a ticket: a summary as comment, the page as file.
 
     A second report on the same run replaces its own comment. Tokens come from the environment (JIRA_TOKEN, with
@@ -40,7 +46,9 @@ def attach(saved: Path, tickets: Sequence[str], url: str | None, dry_run: bool, 
 
     targets = [parsed(ticket) for ticket in tickets]
     services = [service_for(target, url=url) for target in targets]
-    written = letter(load_saved(saved))
+    diagnosis = load_saved(saved)
+    with spoken(lang):
+        written = letter(diagnosis)
     plans = [service.plan(written) for service in services]
     if dry_run:
         for plan in plans:

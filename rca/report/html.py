@@ -25,6 +25,7 @@ from rca.report.json_report import DATA_ID, embedded
 from rca.report.markdown import summary
 from rca.report.scripts import script_place
 from rca.report.tables import figure_columns, first_with
+from rca.report.translation import translated
 from rca.report.trim import fit_to
 
 if TYPE_CHECKING:
@@ -49,7 +50,8 @@ class HtmlReport:
         return fit_to(diagnosis, _page)
 
 
-def _page(diagnosis: Diagnosis) -> str:
+def _page(saved: Diagnosis) -> str:
+    diagnosis = translated(saved)
     script = _asset("report.js")
     digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
     with ThreadPoolExecutor(max_workers=1) as beside:
@@ -65,7 +67,7 @@ def _page(diagnosis: Diagnosis) -> str:
         style=Markup(_asset("style.css")),
         script=Markup(script),
         script_hash=digest,
-        data=Markup(embedded(diagnosis)),
+        data=Markup(embedded(saved)),
         data_id=DATA_ID,
         generator=GENERATOR,
         summary=summary(diagnosis),

@@ -8,6 +8,7 @@ from rca.diagnosis import Diagnosis, Hypothesis
 from rca.report.markdown import MARK
 from rca.report.measures import clean, percent
 from rca.report.outline import circumstances, place
+from rca.report.translation import translated
 from rca.report.words import say, what_to_collect
 
 _EVIDENCE = 8
@@ -21,6 +22,7 @@ class JunitReport:
 
     def render(self, diagnosis: Diagnosis) -> str:
         """One test suite named after the run."""
+        diagnosis = translated(diagnosis)
         verdict = diagnosis.verdict
         suite = ET.Element("testsuite", name=_text(f"rca {diagnosis.run.name}"), timestamp=_text(diagnosis.generated))
         listed = [item.cause for item in diagnosis.hypotheses]

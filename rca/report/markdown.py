@@ -12,6 +12,7 @@ from rca.report.measures import clean, clock, moment, number, numbers_list, one_
 from rca.report.outline import Candidate, Outline, circumstances, odd_intro, outline, place, reading_summary
 from rca.report.scripts import script_place
 from rca.report.tables import figure_columns, first_with
+from rca.report.translation import translated
 from rca.report.trim import nearest
 from rca.report.words import count, say, strength, what_to_collect
 
@@ -91,6 +92,7 @@ def fenced(text: str, language: str = "", *, lines: int = 30, width: int = 500) 
 
 
 def _sections(diagnosis: Diagnosis) -> Iterator[Section]:
+    diagnosis = translated(diagnosis)
     plan = outline(diagnosis)
     yield Section(0, "answer", "\n\n".join(_answer(diagnosis, plan)))
     if diagnosis.verdict.status == "unknown":

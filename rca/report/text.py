@@ -13,6 +13,7 @@ from rca.report.measures import clean, one_line, percent, seconds
 from rca.report.outline import Candidate, Outline, circumstances, outline, place, reading_summary
 from rca.report.scripts import script_place
 from rca.report.tables import first_with
+from rca.report.translation import translated
 from rca.report.words import count, say, what_to_collect
 
 LEVELS = {"confirmed": "error", "suspected": "error", "unknown": "unknown", "none": "ok"}
@@ -28,12 +29,15 @@ class TextReport:
     name = "text"
     suffix = ".txt"
 
-    def __init__(self, *, colour: bool = False, width: int = 80) -> None:
+    def __init__(self, *, colour: bool = False, width: int = 80, verbose: int = 0) -> None:
         self.colour = colour
         self.width = max(40, width)
+        self.verbose = verbose
+        """1: all evidence, fixes, candidates and warnings; 2: also the log of the rounds, the files and the times."""
 
     def render(self, diagnosis: Diagnosis) -> str:
         """The verdict, where it showed, why, and what to do."""
+        diagnosis = translated(diagnosis)
         plan = outline(diagnosis)
         blocks = [
             *self._headline(diagnosis),

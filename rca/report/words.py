@@ -13,6 +13,9 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from functools import cache
 from pathlib import Path
+from typing import NamedTuple
+
+from rca.report.sentences import Sentences
 
 LANGUAGES = Path(__file__).parent / "languages"
 ENGLISH = "en"
@@ -30,17 +33,38 @@ def catalogue(language: str) -> Mapping[str, str]:
     return texts
 
 
-_LANGUAGE = ContextVar("language", default=ENGLISH)
+@cache
+def _of_the_analysis(language: str) -> Mapping[str, str]:
+    """The sentences that the analysis itself writes into a diagnosis, and what they are in another language."""
+    file = LANGUAGES / "sentences" / f"{language}.json"
+    known: dict[str, str] = json.loads(file.read_text(encoding="utf-8")) if file.is_file() else {}
+    return known
+
+
+class _Language(NamedTuple):
+    code: str
+    sentences: Sentences | None
+    """What the sentences of a diagnosis, which are English, are in this language."""
+
+
+_ENGLISH = _Language(ENGLISH, None)
+_LANGUAGE: ContextVar[_Language] = ContextVar("language")
 
 
 @contextmanager
-def speaking(language: str) -> Iterator[None]:
-    """What is rendered inside is in one of the `languages`."""
-    before = _LANGUAGE.set(language)
+def speaking(language: str, translations: Mapping[str, str] | None = None) -> Iterator[None]:
+    """What is rendered inside is in one of the `languages`; `translations` are those of the knowledge base."""
+    known = {} if language == ENGLISH else {**_of_the_analysis(language), **(translations or {})}
+    before = _LANGUAGE.set(_Language(language, Sentences(known) if known else None))
     try:
         yield
     finally:
         _LANGUAGE.reset(before)
+
+
+def sentences() -> Sentences | None:
+    """How sentences of a diagnosis are shown; None where they are shown as they are."""
+    return _LANGUAGE.get(_ENGLISH).sentences
 
 
 def say(key: str, **values: object) -> str:
@@ -83,7 +107,7 @@ def strength(weight: float) -> str:
 
 
 def _texts() -> Mapping[str, str]:
-    return catalogue(_LANGUAGE.get())
+    return catalogue(_LANGUAGE.get(_ENGLISH).code)
 
 
 def _counted(key: str, amount: int) -> str:

@@ -91,7 +91,7 @@ def load(folders: Sequence[Path] = (), *, disabled: Iterable[str] = (), builtin:
     """
     knowledge = Knowledge()
     home = builtin_folder()
-    places = [*([home] if builtin else []), *_installed_folders(), *map(Path, folders)]
+    places = [*([home] if builtin else []), *installed_folders(), *map(Path, folders)]
     for place in places:
         if not place.is_dir():
             raise KnowledgeError("this rules folder does not exist; check the path given to --rules", file=place)
@@ -159,7 +159,7 @@ def _inline_signatures(cause: Cause) -> Iterator[Signature]:
             )
 
 
-def _installed_folders() -> list[Path]:
+def installed_folders() -> list[Path]:
     """Folders of installed packages that declare the entry point `rca.knowledge` (a module or package)."""
     found = []
     for entry in entry_points(group=ENTRY_POINT):
@@ -226,7 +226,7 @@ class _Draft:
 def _add_folder(knowledge: Knowledge, folder: Path, *, checked: bool) -> Knowledge:
     """Add a folder. `checked` refuses patterns outside RE2; what comes with `rca` passed that test before."""
     draft = _Draft(knowledge)
-    for file, data in _documents(folder):
+    for file, data in documents(sorted(_rule_files(folder))):
         shape = _shape(data, file)
         if shape is SignatureFile:
             for index, signature in enumerate(validate(SignatureFile, data, file=file).signatures):
@@ -269,9 +269,8 @@ def _refuse(pattern: str, file: Path, loc: Location) -> None:
         raise KnowledgeError(reason, file=file, line=line_of(file, loc))
 
 
-def _documents(folder: Path) -> list[tuple[Path, Any]]:
-    """Parse the files of a folder; what the same files parsed to last time is taken from the cache."""
-    files = sorted(_rule_files(folder))
+def documents(files: Sequence[Path]) -> list[tuple[Path, Any]]:
+    """Parse YAML files; what the same files parsed to last time is taken from the cache."""
     try:
         texts = [file.read_bytes() for file in files]
     except OSError:

@@ -1,0 +1,96 @@
+"""English sentences to those of another language, also where values were filled in."""
+
+from __future__ import annotations
+
+import re
+from collections import defaultdict
+from collections.abc import Mapping
+from typing import NamedTuple
+
+_GAP = re.compile(r"\{([A-Za-z0-9_.]+)\}")
+_ENDS = re.compile(r"(?<=[.!?]) +(?=\S)")
+
+
+class _Template(NamedTuple):
+    names: tuple[str, ...]
+    """What is filled in, in order."""
+    between: tuple[str, ...]
+    """The fixed texts before, between and after, one more than names."""
+    translation: str
+
+
+class Sentences:
+    """What a whole text, its sentences, or a title before a colon are called in the language.
+
+    A key with `{name}` in it stands for every text with something at that place; what was there is put at the same
+    name in the translation, and is itself translated where it is known. Matching takes linear time.
+    """
+
+    def __init__(self, translations: Mapping[str, str]) -> None:
+        self._whole = translations
+        self._templates: defaultdict[str, list[_Template]] = defaultdict(list)
+        self._known: dict[str, str | None] = {}
+        for key, translation in translations.items():
+            between = _GAP.split(key)
+            if len(between) > 1 and translation:
+                names, fixed = tuple(between[1::2]), tuple(between[::2])
+                self._templates[_first_word(fixed[0])].append(_Template(names, fixed, translation))
+        for group in self._templates.values():
+            group.sort(key=lambda item: -sum(map(len, item.between)))  # the most telling first
+
+    def __call__(self, text: str) -> str:
+        """Return the text in the language, or as it is where nothing is known of it."""
+        return self._found(text) or self._pieces(text) or text
+
+    def _found(self, text: str) -> str | None:
+        if text not in self._known:
+            self._known[text] = self._whole.get(text) or self._filled(text)
+        return self._known[text]
+
+    def _filled(self, text: str) -> str | None:
+        start = _first_word(text)
+        for group in dict.fromkeys((start, "")):
+            for template in self._templates.get(group, ()):
+                values = _values(text, template.between)
+                if values is not None:
+                    shown = {name: self(value) for name, value in zip(template.names, values, strict=True)}
+                    return _GAP.sub(lambda gap, shown=shown: shown.get(gap[1], gap[0]), template.translation)  # type: ignore[misc]
+        return None
+
+    def _pieces(self, text: str) -> str | None:
+        """The text with those of its sentences translated that are known, and a known title before a colon."""
+        title, colon, rest = text.partition(": ")
+        if colon and (known := self._found(title)) is not None:
+            return f"{known}：{self(rest)}" if not known.isascii() else f"{known}: {self(rest)}"
+        pieces = _ENDS.split(text)
+        if len(pieces) == 1:
+            return None
+        found = [self._found(piece) for piece in pieces]
+        if not any(found):
+            return None
+        shown = [known or piece for known, piece in zip(found, pieces, strict=True)]
+        return "".join(
+            part + ("" if at + 1 == len(shown) or not part[-1:].isascii() else " ") for at, part in enumerate(shown)
+        )
+
+
+def _first_word(text: str) -> str:
+    """The first word, where something follows it: a gap must not begin inside."""
+    word, space, _ = text.partition(" ")
+    return word if space else ""
+
+
+def _values(text: str, between: tuple[str, ...]) -> list[str] | None:
+    """What stands between the fixed texts, each as short as it can be and none empty; None where they do not fit."""
+    first, *middle, last = between
+    if not (text.startswith(first) and text.endswith(last)):
+        return None
+    at, end = len(first), len(text) - len(last)
+    values = []
+    for fixed in middle:
+        found = text.find(fixed, at + 1, end)
+        if found < 0:
+            return None
+        values.append(text[at:found])
+        at = found + len(fixed)
+    return [*values, text[at:end]] if at < end else None
