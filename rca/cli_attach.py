@@ -6,19 +6,15 @@ import sys
 from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import click
 
-from rca.cli_command import Command
 from rca.cli_language import LANG, spoken
 from rca.errors import TicketError, UsageError
-
-if TYPE_CHECKING:
-    from rca.tickets.interface import Plan
+from rca.tickets.interface import Plan
 
 
-@click.command(cls=Command)
+@click.command()
 @click.argument("saved", metavar="REPORT", type=click.Path(path_type=Path))
 @click.option(
     "--to",
