@@ -12,7 +12,9 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
+from rca.cli_command import COLOR, QUIET, Command
 from rca.cli_rules import DISABLE, RULES
+from rca.cli_types import Known, RunPlace
 from rca.errors import UsageError
 
 if TYPE_CHECKING:
@@ -22,13 +24,6 @@ if TYPE_CHECKING:
 
 _Command = TypeVar("_Command", bound=Callable[..., Any])
 INTERRUPTED = 130
-
-
-def place(value: Any) -> Root:
-    """Return where a run lies: a folder or an archive, on this machine or at a URL; a type of parameters."""
-    from rca.ingest.remote import run_place
-
-    return run_place(value)
 
 
 _OPTIONS = (
@@ -41,7 +36,7 @@ _OPTIONS = (
                  help="Samples of the run (jsonl, npy, npz, csv) for experiments instead of synthetic ones."),
     click.option("--twin", metavar="FILE.py:FUNCTION",
                  help="Function that builds a model in place of the tiny twin; this program is run."),
-    click.option("--baseline", type=place, metavar="DIR",
+    click.option("--baseline", type=RunPlace(), metavar="DIR",
                  help="A healthy run of the same job: what differs counts as evidence."),
 )  # fmt: skip
 
@@ -86,17 +81,17 @@ def seconds(text: str, *, option: str = "--budget") -> float:
     return found
 
 
-@click.command()
-@click.argument("name", metavar="ID|list")
-@click.argument("run_dir", type=place, required=False)
+@click.command(cls=Command)
+@click.argument("name", type=Known("experiment", "list", "bisect_config"), metavar="ID|list")
+@click.argument("run_dir", type=RunPlace(), required=False)
 @click.option("--json", "as_json", is_flag=True, help="Print as one JSON document.")
 @experiment_options
 @RULES
 @DISABLE
 @click.option("--redact", type=click.Choice(["default", "strict", "none"]), default="default", show_default=True,
               help="What is replaced before anything is shown.")  # fmt: skip
-@click.option("-q", "--quiet", is_flag=True, help="No progress.")
-@click.option("--color", type=click.Choice(["auto", "always", "never"]), default="auto", show_default=True)
+@QUIET
+@COLOR
 def experiment(name: str, run_dir: Root | None, as_json: bool, rules: Sequence[Path], **options: Any) -> None:
     """Carry out the experiment ID on what a job left in RUN_DIR.
 
@@ -117,14 +112,14 @@ def experiment(name: str, run_dir: Root | None, as_json: bool, rules: Sequence[P
 def _carry_out(name: str, run_dir: Root, knowledge: Knowledge, *, as_json: bool, options: dict[str, Any]) -> None:
     from rca.experiments.run import warm_up
     from rca.pipeline import examine
-    from rca.progress import progress
+    from rca.progress import how, progress
     from rca.report.colour import wants_colour
     from rca.report.experiment_text import experiment_text
 
     chosen = options_of(options, experiments=name, redact=options["redact"])
     if name in knowledge.experiments and isinstance(run_dir, Path) and run_dir.is_dir():
         warm_up(knowledge.experiments[name], chosen.device)
-    with progress(enabled=not options["quiet"] and sys.stderr.isatty()) as tell:
+    with progress(how(quiet=options["quiet"], lines=not as_json, color=options["color"])) as tell:
         analysis = examine(run_dir, knowledge, options=chosen, progress=tell)
     found = analysis.diagnosis.experiments
     if not found:

@@ -9,10 +9,15 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from rca.cli_command import Group
+from rca.cli_types import Known
+
 if TYPE_CHECKING:
     from rca.lab.faults import Variant
 
-_FAULTS = click.option("--faults", default="", metavar="NAME,...", help="Only these faults.")
+_FAULTS = click.option(
+    "--faults", type=Known("fault", listed=True), default="", metavar="NAME,...", help="Only these faults."
+)
 _RUNS = click.option("--runs", type=click.Path(file_okay=False, path_type=Path), default=Path("lab_runs"),
                      show_default=True, help="Folder of the runs; what is missing is made.")  # fmt: skip
 _JOBS = click.option("--jobs", type=click.IntRange(min=1), default=1, show_default=True, metavar="N",
@@ -34,7 +39,7 @@ class _Seeds(click.ParamType["tuple[int, ...]"]):
             self.fail(f"{value!r} is no list of seeds; write 3, 0,1 or 100..104", param, ctx)
 
 
-@click.group()
+@click.group(cls=Group)
 def lab() -> None:
     """Make tiny jobs fail for real and measure what experiments make of them."""
 
@@ -59,7 +64,7 @@ def list_(as_json: bool) -> None:
 
 
 @lab.command("make")
-@click.argument("fault")
+@click.argument("fault", type=Known("fault"))
 @click.argument("out", type=click.Path(path_type=Path))
 @click.option("--severity", default="", metavar="NAME", help="How strong; `rca lab list` shows the names.")
 @click.option("--architecture", default="", metavar="NAME", help="llama or gpt2, where the job has a transformer.")
@@ -76,7 +81,9 @@ def make_(fault: str, out: Path, severity: str, architecture: str, seed: int) ->
 @lab.command()
 @click.option("--out", type=click.Path(dir_okay=False, path_type=Path), default=Path("matrix.jsonl"), show_default=True,
               help="Verdicts, one JSON line each; what is there already is not measured again.")  # fmt: skip
-@click.option("--experiments", default="", metavar="ID,...", help="Only these experiments.")
+@click.option(
+    "--experiments", type=Known("experiment", listed=True), default="", metavar="ID,...", help="Only these experiments."
+)
 @click.option("--seeds", type=_Seeds(), default="0,1", show_default=True, metavar="LIST", help="3, 0,1 or 100..104.")
 @click.option("--unseen", is_flag=True, help="The severities that are kept for the evaluation, both architectures.")
 @click.option("--scenarios", type=click.Path(exists=True, dir_okay=False, path_type=Path), metavar="FILE",
@@ -125,7 +132,7 @@ def matrix(*, out: Path, experiments: str, seeds: tuple[int, ...], unseen: bool,
 @click.option("--out", type=click.Path(dir_okay=False, path_type=Path), default=Path("evaluation.jsonl"),
               show_default=True, help="Results, one JSON line a run; what is there is not done again.")  # fmt: skip
 @click.option("--seeds", type=_Seeds(), default="100", show_default=True, metavar="LIST", help="3, 0,1 or 100..104.")
-@click.option("--budget", type=click.FloatRange(min=0), default=60.0, show_default=True, metavar="SECONDS",
+@click.option("--budget", "budget_s", type=click.FloatRange(min=0), default=60.0, show_default=True, metavar="SECONDS",
               help="Time for the experiments of one analysis.")  # fmt: skip
 @click.option("--recorded", type=click.Path(exists=True, dir_okay=False, path_type=Path), metavar="FILE",
               help="Verdicts of `rca lab matrix --unseen`, to replay other orders of experiments.")  # fmt: skip
@@ -136,7 +143,7 @@ def matrix(*, out: Path, experiments: str, seeds: tuple[int, ...], unseen: bool,
 @_FAULTS
 @_RUNS
 @_JOBS
-def evaluate(*, out: Path, seeds: tuple[int, ...], budget: float, recorded: Path | None, target: Path | None,
+def evaluate(*, out: Path, seeds: tuple[int, ...], budget_s: float, recorded: Path | None, target: Path | None,
              remarks: Sequence[str], as_json: bool, faults: str, runs: Path, jobs: int) -> None:  # fmt: skip
     """Analyse runs on which nothing was counted: other seeds, severities, sizes, and the second architecture too.
 
@@ -151,7 +158,7 @@ def evaluate(*, out: Path, seeds: tuple[int, ...], budget: float, recorded: Path
     chosen = {item.name: item for item in _variants(faults, seeds, unseen=True)}
     rows = [row for row in measure.read(out) if row["run"] in chosen]
     known = {row["run"] for row in rows}
-    tasks = [(item, runs, budget) for name, item in chosen.items() if name not in known]
+    tasks = [(item, runs, budget_s) for name, item in chosen.items() if name not in known]
     for new in measure.measured(tasks, analysed, out, jobs=jobs):
         rows += new
         for row in new if not as_json else ():
@@ -159,7 +166,7 @@ def evaluate(*, out: Path, seeds: tuple[int, ...], budget: float, recorded: Path
             click.echo(f"{row['run']:<44} {row['cause']:<32} {said}")
     orders = None if recorded is None else compare_orders(measure.read(recorded), load().experiments)
     found = score(sorted(rows, key=lambda row: list(chosen).index(row["run"])), orders=orders)
-    command = f"rca lab evaluate --seeds {_spelled(seeds)} --budget {budget:g} --jobs {jobs}"
+    command = f"rca lab evaluate --seeds {_spelled(seeds)} --budget {budget_s:g} --jobs {jobs}"
     page = markdown(found, command=command, remarks=remarks)
     if target is not None:
         write_text(target.with_suffix(".md"), page, force=True)

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from rca.cli_command import COLOR, Command
 from rca.cli_rules import RULES
 from rca.errors import UsageError
 
@@ -39,7 +40,7 @@ _PRECISION: dict[str, dict[str, str]] = {
 }
 
 
-@click.command()
+@click.command(cls=Command)
 @click.argument("model", type=click.Path(path_type=Path))
 @click.option("--device", "capacity", required=True, metavar="SIZE", help="Memory of one card: 80GiB, 24GB.")
 @click.option("--batch", type=click.IntRange(1, 1 << 20), default=1, show_default=True,
@@ -73,7 +74,7 @@ _PRECISION: dict[str, dict[str, str]] = {
               help="Share of the card that a server takes.")  # fmt: skip
 @RULES
 @click.option("--json", "as_json", is_flag=True, help="Print as one JSON document; sizes in bytes.")
-@click.option("--color", type=click.Choice(["auto", "always", "never"]), default="auto", show_default=True)
+@COLOR
 def memory(model: Path, rules: Sequence[Path], as_json: bool, **options: Any) -> None:
     """Predict the peak memory of a step of MODEL (config.json or its folder), by component and under each remedy.
 

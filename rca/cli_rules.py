@@ -11,24 +11,28 @@ from pathlib import Path
 
 import click
 
+from rca.cli_command import Group
+from rca.cli_types import Known
 from rca.errors import UsageError
 
 _JSON = click.option("--json", "as_json", is_flag=True, help="Print as one JSON document.")
 RULES = click.option(
     "--rules", type=click.Path(path_type=Path), multiple=True, metavar="DIR", help="Further rule folders; repeatable."
 )
-DISABLE = click.option("--disable", multiple=True, metavar="ID", help="Rule ids to leave out; repeatable.")
+DISABLE = click.option(
+    "--disable", type=Known("rule"), multiple=True, metavar="ID", help="Rule ids to leave out; repeatable."
+)
 _KINDS = ("cause", "signature", "experiment")
 _MATURITIES = ("experimental", "test", "stable")
 
 
-@click.group()
+@click.group(cls=Group)
 def rules() -> None:
     """Look at, write, check and test the rules."""
 
 
 @rules.command("list")
-@click.argument("prefix", default="")
+@click.argument("prefix", type=Known("rule"), default="")
 @click.option("--kind", type=click.Choice(_KINDS), help="Only rules of this kind.")
 @click.option("--domain", metavar="NAME", help="Only ids of this domain, the part before the first dot.")
 @click.option("--maturity", type=click.Choice(_MATURITIES), help="Only causes of this maturity.")
@@ -46,7 +50,7 @@ def list_(prefix: str, rules: Sequence[Path], disable: Sequence[str], as_json: b
 
 
 @rules.command()
-@click.argument("rule_id", metavar="ID")
+@click.argument("rule_id", type=Known("rule"), metavar="ID")
 @RULES
 @_JSON
 def show(rule_id: str, rules: Sequence[Path], as_json: bool) -> None:
@@ -121,7 +125,7 @@ def check(rules: Sequence[Path], disable: Sequence[str], as_json: bool) -> None:
 
 
 @rules.command()
-@click.argument("prefix", default="")
+@click.argument("prefix", type=Known("cause"), default="")
 @RULES
 @DISABLE
 @_JSON
@@ -151,7 +155,7 @@ def test(prefix: str, rules: Sequence[Path], disable: Sequence[str], as_json: bo
 
 
 @rules.command()
-@click.argument("prefix", default="")
+@click.argument("prefix", type=Known("cause"), default="")
 @RULES
 @_JSON
 def mutate(prefix: str, rules: Sequence[Path], as_json: bool) -> None:

@@ -20,14 +20,15 @@ def write_reports(diagnosis: Diagnosis, folder: Path, formats: Sequence[str], *,
     """Write the diagnosis in every format, and the scripts that repeat its experiments; return the files.
 
     Raises UsageError where one cannot be written."""
-    from rca.report.registry import FORMATS
+    from rca.report.registry import renderer
     from rca.report.scripts import scripts
 
     name = diagnosis.run.name.replace("/", "-") or "run"
     written = []
     for form in dict.fromkeys(formats):
-        file = folder / f"{name}{FORMATS[form].suffix}"
-        write_text(file, FORMATS[form].render(diagnosis), force=force)
+        made = renderer(form)
+        file = folder / f"{name}{made.suffix}"
+        write_text(file, made.render(diagnosis), force=force)
         written.append(file)
     for place, text in scripts(diagnosis).items():
         write_text(folder / place, text, force=force)

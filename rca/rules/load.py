@@ -18,6 +18,7 @@ from pydantic import BaseModel
 from rca import cache
 from rca.errors import KnowledgeError
 from rca.rules.advice_schema import Record, RecordFile, Remedy, RemedyFile
+from rca.rules.folders import builtin_folder
 from rca.rules.measured import LikelihoodFile, Outcomes, with_outcomes
 from rca.rules.patterns import patterns_of, refusal
 from rca.rules.schema import (
@@ -73,15 +74,6 @@ class Knowledge:
         """All signatures, and one for every inline `log:` pattern of a cause: the same objects every time."""
         inline = {signature.id: signature for cause in self.causes.values() for signature in _inline_signatures(cause)}
         return (*self.signatures.values(), *inline.values())
-
-
-def builtin_folder() -> Path:
-    """Return the folder of the knowledge that comes with `rca`: in the wheel, or at the root of a checkout."""
-    package = Path(__file__).resolve().parents[1]
-    for folder in (package / "_knowledge", package.parent / "knowledge"):
-        if (folder / "causes").is_dir():
-            return folder
-    raise KnowledgeError("the knowledge base is missing from this installation; reinstall rca-dl", file=package)
 
 
 def load(folders: Sequence[Path] = (), *, disabled: Iterable[str] = (), builtin: bool = True) -> Knowledge:
