@@ -6,15 +6,19 @@ import sys
 from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
+from rca.cli_command import Command
 from rca.cli_language import LANG, spoken
 from rca.errors import TicketError, UsageError
-from rca.tickets.interface import Plan
+
+if TYPE_CHECKING:
+    from rca.tickets.interface import Plan
 
 
-@click.command()
+@click.command(cls=Command)
 @click.argument("saved", metavar="REPORT", type=click.Path(path_type=Path))
 @click.option(
     "--to",

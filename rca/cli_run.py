@@ -11,18 +11,21 @@ from typing import TYPE_CHECKING
 
 import click
 
+from rca.cli_command import COLOR, Command
 from rca.cli_language import LANG, spoken
 from rca.cli_rules import RULES
+from rca.cli_types import Known
 from rca.errors import RcaError, UsageError
 
 if TYPE_CHECKING:
     from rca.launch.tasks import Task
+    from rca.report.colour import ColourChoice
 
 _OTHERS_S = 10.0
 """Time that the other tasks of a job get to end and write their last lines before the first that failed reads them."""
 
 
-@click.command(context_settings={"ignore_unknown_options": True, "allow_interspersed_args": False})
+@click.command(cls=Command, context_settings={"ignore_unknown_options": True, "allow_interspersed_args": False})
 @click.option(
     "--run-dir",
     type=click.Path(path_type=Path, file_okay=False),
@@ -32,6 +35,7 @@ _OTHERS_S = 10.0
 @click.option("-o", "--output", default="reports", show_default=True, metavar="DIR", help="Where reports are written.")
 @click.option(
     "--experiments",
+    type=Known("experiment", "auto", "all", "none", listed=True),
     default="none",
     show_default=True,
     metavar="auto|all|none|ID,...",
@@ -40,6 +44,7 @@ _OTHERS_S = 10.0
 @click.option("--budget", default="60s", show_default=True, metavar="TIME", help="Time for all experiments.")
 @RULES
 @LANG
+@COLOR
 @click.argument("command", nargs=-1, required=True, type=click.UNPROCESSED)  # fmt: skip
 def run(
     *,
@@ -49,6 +54,7 @@ def run(
     budget: str,
     rules: Sequence[Path],
     lang: str,
+    color: ColourChoice,
     command: Sequence[str],
 ) -> None:
     """Run COMMAND and, where it fails, find out why. Write -- before the command; Ctrl-C is no failure.
@@ -73,7 +79,7 @@ def run(
     record.write(folder, command, ended, task)
     if ended.code != 0 and not ended.interrupted and _is_mine(task, place, since=ended.started):
         snapshot.take(folder, command, os.environ, since=ended.started)
-        _analysed(place, output, experiments=experiments, budget=budget, rules=rules, lang=lang)
+        _analysed(place, output, experiments=experiments, budget=budget, rules=rules, lang=lang, color=color)
     raise click.exceptions.Exit(end_like(ended.code))
 
 
@@ -102,7 +108,9 @@ def _is_mine(task: Task, place: Path, *, since: float) -> bool:
     return True
 
 
-def _analysed(place: Path, output: str, *, experiments: str, budget: str, rules: Sequence[Path], lang: str) -> None:
+def _analysed(
+    place: Path, output: str, *, experiments: str, budget: str, rules: Sequence[Path], lang: str, color: ColourChoice
+) -> None:
     """Analyse the run; what goes wrong here is told and changes nothing of how the command ended."""
     from rca.cli_experiment import seconds
     from rca.output import write_reports
@@ -114,7 +122,7 @@ def _analysed(place: Path, output: str, *, experiments: str, budget: str, rules:
     try:
         options = Options(experiments=experiments, budget_s=seconds(budget))
         diagnosis = examine(place, load(rules), options=options).diagnosis
-        on = wants_colour("auto", stream=sys.stderr, environ=os.environ)
+        on = wants_colour(color, stream=sys.stderr, environ=os.environ)
         with spoken(lang, rules):
             click.echo(TextReport(colour=on).render(diagnosis), nl=False, err=True, color=on)
             (page, *_) = write_reports(diagnosis, Path(output), ("html", "json", "md"), force=False)
