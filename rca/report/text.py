@@ -13,6 +13,7 @@ from rca.report.measures import clean, one_line, percent, seconds
 from rca.report.outline import Candidate, Outline, circumstances, outline, place, reading_summary
 from rca.report.scripts import script_place
 from rca.report.tables import first_with
+from rca.report.text_more import about, more, said
 from rca.report.translation import translated
 from rca.report.words import count, say, what_to_collect
 
@@ -48,6 +49,7 @@ class TextReport:
             *self._untested(diagnosis, plan),
             *self._odd(diagnosis),
             *self._fixes(plan),
+            *(line for label, text in more(diagnosis, plan, self.verbose) for line in self._note(label, text)),
             *self._closing(diagnosis, plan),
         ]
         return "\n".join(line.rstrip() for line in blocks) + "\n"
@@ -90,11 +92,11 @@ class TextReport:
         lead = plan.lead.hypothesis if plan.lead else None
         if lead is None:
             return
-        strongest = sorted(lead.evidence_for, key=lambda e: -e.weight)[:REASONS]
+        strongest = sorted(lead.evidence_for, key=lambda e: -e.weight)[: None if self.verbose else REASONS]
         for item in strongest:
-            yield from self._note(say("text.because"), _with_place(item))
-        for item in sorted(lead.evidence_against, key=lambda e: e.weight)[:1]:
-            yield from self._note(say("text.but"), _with_place(item))
+            yield from self._note(say("text.because"), said(item, verbose=self.verbose))
+        for item in sorted(lead.evidence_against, key=lambda e: e.weight)[: None if self.verbose else 1]:
+            yield from self._note(say("text.but"), said(item, verbose=self.verbose))
         if plan.lead and plan.lead.symptoms:
             yield from self._note(say("text.explains"), ", ".join(symptom.cause for symptom in plan.lead.symptoms))
 
@@ -139,11 +141,11 @@ class TextReport:
                 yield from self._note(say("text.script"), f"python {shlex.quote(script_place(diagnosis, experiment))}")
 
     def _fixes(self, plan: Outline) -> Iterator[str]:
-        for fix in plan.lead.hypothesis.fixes[:2] if plan.lead else ():
+        for fix in plan.lead.hypothesis.fixes[: None if self.verbose else 2] if plan.lead else ():
             yield from self._fix(fix)
 
     def _fix(self, fix: Fix) -> Iterator[str]:
-        yield from self._note(say("text.fix"), fix.action)
+        yield from self._note(say("text.fix"), f"{fix.action}. {about(fix)}" if self.verbose else fix.action)
         for line in clean(fix.snippet).splitlines()[:8]:
             yield " " * 10 + line
         if fix.verify:
@@ -179,7 +181,7 @@ class TextReport:
             yield from self._teach(diagnosis)
         yield ""
         others = [c.hypothesis for c in plan.others if c.hypothesis.status != "unlikely"][:REASONS]
-        if others and verdict.status != "none":
+        if others and verdict.status != "none" and not self.verbose:
             names = ", ".join(f"{h.cause} {percent(h.probability)}" + _aside(h.status) for h in others)
             more = len(plan.others) - len(others)
             heading = say("text.nearest" if verdict.status == "unknown" else "text.others")
@@ -199,7 +201,7 @@ class TextReport:
     def _note(self, label: str, text: str) -> Iterator[str]:
         head = f"   = {label}: "
         wrapped = textwrap.wrap(
-            one_line(text),
+            one_line(text, limit=4000 if self.verbose else 400),
             self.width,
             initial_indent=head,
             subsequent_indent=" " * 10,
@@ -217,11 +219,6 @@ def _ever_fewer(parts: list[str]) -> Iterator[list[str]]:
 
 def _evidence(candidate: Candidate | None) -> tuple[Evidence, ...]:
     return candidate.hypothesis.evidence_for if candidate else ()
-
-
-def _with_place(item: Evidence) -> str:
-    where = place(item)
-    return f"{item.says} ({where})" if where else item.says
 
 
 def _aside(status: str) -> str:
