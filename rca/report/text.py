@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import shlex
-import textwrap
 from collections.abc import Iterator
 
 from rca.baseline import Baseline
@@ -16,6 +15,7 @@ from rca.report.tables import first_with
 from rca.report.text_more import about, more, said
 from rca.report.translation import translated
 from rca.report.words import count, say, what_to_collect
+from rca.report.wrapping import columns, wrapped
 
 LEVELS = {"confirmed": "error", "suspected": "error", "unknown": "unknown", "none": "ok"}
 REASONS = 3
@@ -59,7 +59,7 @@ class TextReport:
         level = LEVELS[verdict.status]
         code = f"[{verdict.cause}]" if level == "error" else ""
         head = f"{level}{code}: "
-        first, *rest = textwrap.wrap(head + one_line(verdict.sentence), self.width, break_on_hyphens=False)
+        first, *rest = wrapped(one_line(verdict.sentence), self.width, first=head) or [head]
         yield paint(first[: len(head)].rstrip(), level, on=self.colour) + paint(
             first[len(head.rstrip()) :], "strong", on=self.colour
         )
@@ -186,12 +186,12 @@ class TextReport:
             more = len(plan.others) - len(others)
             heading = say("text.nearest" if verdict.status == "unknown" else "text.others")
             listed = f"{heading}: {names}" + (f", {say('text.less_likely', count=more)}" if more else "")
-            yield from textwrap.wrap(listed, self.width, subsequent_indent="  ", break_on_hyphens=False)
+            yield from wrapped(listed, self.width, rest="  ")
         closing = f"{reading_summary(diagnosis)} by rca {diagnosis.rca_version}"
         if diagnosis.warnings:
             closing += f", {count(len(diagnosis.warnings), 'warning')}"
         explain = say("text.more", cause=plan.lead.hypothesis.cause) if plan.lead else ""
-        if explain and len(closing) + len(explain) + 4 > self.width:
+        if explain and columns(closing) + columns(explain) + 4 > self.width:
             yield paint(closing, "quiet", on=self.colour)
             closing = explain
         elif explain:
@@ -200,15 +200,8 @@ class TextReport:
 
     def _note(self, label: str, text: str) -> Iterator[str]:
         head = f"   = {label}: "
-        wrapped = textwrap.wrap(
-            one_line(text, limit=4000 if self.verbose else 400),
-            self.width,
-            initial_indent=head,
-            subsequent_indent=" " * 10,
-            break_long_words=False,
-            break_on_hyphens=False,
-        )
-        for number, line in enumerate(wrapped or [head]):
+        lines = wrapped(one_line(text, limit=4000 if self.verbose else 400), self.width, first=head, rest=" " * 10)
+        for number, line in enumerate(lines or [head]):
             yield paint(head, "label", on=self.colour) + line[len(head) :] if number == 0 else line
 
 
