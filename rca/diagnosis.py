@@ -305,6 +305,8 @@ class Verdict(_Model):
     domain: str = ""
     next_step: str = ""
     """The cheapest step that would settle it."""
+    evidence: tuple[Evidence, ...] = ()
+    """For `none`: what shows that nothing failed."""
 
 
 class Redaction(_Model):

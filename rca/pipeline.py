@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING
 import rca
 from rca.baseline import Baseline
 from rca.collect.evidence import hypotheses as collect_hypotheses
-from rca.collect.overview import overview
+from rca.collect.evidence import shown_by
+from rca.collect.overview import on_run, overview
 from rca.collect.series import curves
 from rca.collect.settings import settings
 from rca.collect.timeline import timeline
@@ -177,6 +178,12 @@ def _diagnosis(
         healthy_cause=knowledge.causes.get(NONE),
         failure=observed,
         calibration=knowledge.calibration,
+        well=[
+            item
+            for candidate in ranking.candidates
+            if candidate.cause.id == NONE
+            for item in shown_by(candidate, events, facts, context=partial(lines_around, reading.sources))
+        ],
     )
     first = facts.get("failure.event")
     return Diagnosis(
@@ -186,7 +193,7 @@ def _diagnosis(
         verdict=chosen,
         failure=observed,
         hypotheses=after.hypotheses,
-        experiments=after.experiments,
+        experiments=on_run(after.experiments, str(run_dir)),
         log=after.rounds,
         series=curves(events),
         breakdowns=notes.guarded("the step breakdown", lambda: breakdowns(events), ()),

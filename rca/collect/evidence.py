@@ -15,6 +15,8 @@ from rca.hypotheses.score import NONE, Candidate, Found
 from rca.leads import ContextLine
 from rca.rules.load import walk
 from rca.rules.schema import Cause, Condition
+from rca.rules.schema import Fix as Remedy
+from rca.rules.snippets import fitted
 
 ContextLookup = Callable[[Sequence[tuple[str, int, int | None]]], Mapping[tuple[str, int], tuple[ContextLine, ...]]]
 """(source, line, byte offset) of many lines -> the lines around each."""
@@ -24,6 +26,14 @@ SHOWN = 12
 UNANSWERED = 6
 """Open questions shown of one hypothesis, the weightiest first."""
 _COMBINED = frozenset({"all", "any", "not"})
+_COMPARING = ("baseline.", "runs.", "scaling.")
+"""Facts that only the comparison of several runs yields."""
+_VALUES = re.compile(r"^(?:\w+ \| )+\w+: |: (?:\w+ \| )+\w+$| \([\w/]{1,8}\)$")
+"""The values that a fact may have, or its unit: for authors of rules, not for readers."""
+_LEANS = re.compile(r"(?:that|they|these|this|those|it)\b")
+"""Begin of a meaning that leans on the one before it in the catalogue."""
+_STOPS = re.compile("…[.…]+")
+_WORD = re.compile(r"[^\W\d_]{2}")
 _PLACEHOLDER = re.compile(r"\{([a-zA-Z0-9_.]+)\}")
 
 
@@ -48,6 +58,22 @@ def hypotheses(
     }
     around = context(sorted(places, key=lambda place: (place[0], place[1])))
     return tuple(_hypothesis(candidate, events, facts, around=around, meanings=meanings) for candidate in kept)
+
+
+def shown_by(
+    candidate: Candidate, events: EventTable, facts: Mapping[str, FactLike], *, context: ContextLookup
+) -> tuple[Evidence, ...]:
+    """Return what speaks for a candidate, the weightiest first, with places and surrounding lines."""
+    against = {rule.id for rule in candidate.cause.contradicts}
+    met = [item for item in candidate.found if item.answer.outcome == "met" and item.rule.id not in against]
+    places = [
+        (event.source, event.line, event.offset)
+        for found in met
+        if (event := _shown(found, events)) is not None and event.line is not None
+    ]
+    around = context(sorted(set(places), key=lambda place: (place[0], place[1])))
+    rows = [_evidence(candidate.cause, found, events, facts, around=around) for found in met]
+    return tuple(sorted(rows, key=lambda row: -row.weight))
 
 
 def fill(template: str, values: Mapping[str, Any], facts: Mapping[str, FactLike]) -> str:
@@ -107,11 +133,23 @@ def _hypothesis(
         no_data=tuple(_unanswered(cause, found, facts, meanings) for found in silent[:UNANSWERED]),
         explained_by=candidate.explained_by,
         experiments=cause.experiments,
-        fixes=tuple(Fix(**fix.model_dump()) for fix in cause.fixes),
+        fixes=tuple(_fix(fix, events, facts) for fix in cause.fixes),
         decide=cause.decide,
         falsepositives=cause.falsepositives,
         references=tuple((reference.title, reference.url) for reference in cause.references),
     )
+
+
+def _fix(fix: Remedy, events: EventTable, facts: Mapping[str, FactLike]) -> Fix:
+    """A fix with the numbers of this run in its snippet, as far as the run tells them."""
+
+    def value(name: str) -> float | str | None:
+        if (setting := name.removeprefix("config.")) != name:
+            event = events.config(setting)
+            return None if event is None else event.text if event.value is None else event.value
+        return facts[name].value if name in facts else None
+
+    return Fix(**{**fix.model_dump(), "snippet": fitted(fix.snippet, value)})
 
 
 def _open(found: Found, events: EventTable, facts: Mapping[str, FactLike]) -> bool:
@@ -124,12 +162,12 @@ def _open(found: Found, events: EventTable, facts: Mapping[str, FactLike]) -> bo
 
 
 def _asked(found: Found, facts: Mapping[str, FactLike]) -> list[Condition]:
-    """The single questions of a condition; those about a healthy run only where there is one."""
-    compared = any(name.startswith("baseline.") for name in facts)
+    """The single questions of a condition; those that compare runs only where there are several."""
+    absent = tuple(prefix for prefix in _COMPARING if not any(name.startswith(prefix) for name in facts))
     return [
         item
         for item in walk(found.rule)
-        if item.kind not in _COMBINED and (compared or not (item.fact or "").startswith("baseline."))
+        if item.kind not in _COMBINED and not (item.fact or "").startswith(absent or ("\0",))
     ]
 
 
@@ -142,20 +180,22 @@ def _lacks(item: Condition, events: EventTable, facts: Mapping[str, FactLike]) -
 
 
 def _unanswered(cause: Cause, found: Found, facts: Mapping[str, FactLike], meanings: Mapping[str, str]) -> Evidence:
-    wanted = dict.fromkeys(_subject(condition, meanings) for condition in _asked(found, facts))
+    subjects = [subject for condition in _asked(found, facts) if (subject := _subject(condition, meanings))]
+    wanted = "; ".join(dict.fromkeys([text for text in subjects if not _LEANS.match(text)] or subjects))
+    says = _STOPS.sub("…", fill(found.rule.says, {}, facts))
     return Evidence(
         id=_identity(cause, found, None),
-        says=fill(found.rule.says, {}, facts),
+        says=says if _WORD.search(says) else f"{wanted[:1].upper()}{wanted[1:]}.",
         weight=0.0,
         kind=found.rule.kind,
-        decides="; ".join(subject for subject in wanted if subject),
+        decides=wanted if _WORD.search(says) else "",
     )
 
 
 def _subject(condition: Condition, meanings: Mapping[str, str]) -> str:
     """What a condition asks for, as a reader would record it."""
     if condition.fact is not None:
-        return f"{condition.fact} ({meanings.get(condition.fact, 'a computed value')})"
+        return _VALUES.sub("", meanings.get(condition.fact, condition.fact))
     if condition.config is not None:
         return f"the setting {condition.config}"
     if condition.package is not None:

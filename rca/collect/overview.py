@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Sequence
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from rca.collect.evidence import iso
-from rca.diagnosis import Run, SourceRecord
+from rca.diagnosis import Experiment, Run, SourceRecord
 from rca.events import EventTable
 
 _FRAMEWORKS = (
@@ -36,6 +37,16 @@ def overview(name: str, path: str, events: EventTable, sources: Sequence[SourceR
         duration_s=(times[1] - times[0]) / 1e6 if times else None,
         first_step=steps[0] if steps else None,
         last_step=steps[1] if steps else None,
+    )
+
+
+def on_run(experiments: Sequence[Experiment], path: str) -> tuple[Experiment, ...]:
+    """Return the experiments with the run that was analysed in the command that repeats each."""
+    return tuple(
+        item.model_copy(update={"repro": item.repro.replace(" RUN_DIR", f" {shlex.quote(path)}")})
+        if item.repro.startswith("rca ")
+        else item
+        for item in experiments
     )
 
 

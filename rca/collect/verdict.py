@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from rca.diagnosis import Failure, Hypothesis, Verdict
+from rca.diagnosis import Evidence, Failure, Hypothesis, Verdict
 from rca.hypotheses.decide import decide
 from rca.hypotheses.score import NONE, UNKNOWN
 from rca.rules.schema import Calibration, Cause
@@ -26,8 +26,12 @@ def verdict(
     healthy_cause: Cause | None,
     failure: Failure | None,
     calibration: Calibration,
+    well: Sequence[Evidence] = (),
 ) -> Verdict:
-    """Return the answer; `unknown` and `healthy` are the probabilities of these two outcomes."""
+    """Return the answer; `unknown` and `healthy` are the probabilities of these two outcomes.
+
+    `well` is what shows that nothing failed, for a run that turns out healthy.
+    """
     best = max(hypotheses, key=lambda item: item.probability, default=None)
     kind, probability = decide(
         leading=best.probability if best is not None else 0.0,
@@ -43,6 +47,7 @@ def verdict(
             probability=probability,
             words=in_words(probability),
             status="none",
+            evidence=tuple(well),
         )
     if kind or best is None:
         what = "" if failure is None else f" What was observed: {failure.what.rstrip('.')}."

@@ -18,7 +18,7 @@ from rca.facts.phase import frames_of, phase_of, stack_text
 from rca.facts.progress import progress
 
 CATALOGUE: Mapping[str, str] = {
-    "run.kind": "train | eval | inference | unknown",
+    "run.kind": "what the run does: train | eval | inference | unknown",
     "run.completed": "it said that it finished, exited with 0 or reached its planned steps, and did not fail later",
     "run.tracker_status": "how the experiment tracker has the run: RUNNING | FINISHED | FAILED | KILLED",
     "run.failed": "an initiating or fatal event, an uncaught exception, or a non-zero exit",

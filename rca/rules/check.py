@@ -9,7 +9,7 @@ from pathlib import Path
 from rca.rules.check_conditions import Words, check_condition
 from rca.rules.check_logic import check_logic
 from rca.rules.check_signatures import check_signatures
-from rca.rules.check_text import check_says, check_text
+from rca.rules.check_text import check_says, check_snippets, check_text
 from rca.rules.findings import Finding, Place, found, places, unknown
 from rca.rules.load import Knowledge
 from rca.rules.schema import Cause
@@ -65,6 +65,7 @@ def _cause(cause: Cause, words: Words, to_beat: float) -> Iterator[Finding]:
             for level, key, text in check_condition(condition, words):
                 yield found(level, place.file, (*loc, key), text)
         yield from check_says(place, words)
+    yield from check_snippets(cause, words)
     yield from check_logic(cause, listed, to_beat=to_beat)
     yield from _cases(cause, knowledge)
 

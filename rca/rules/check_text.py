@@ -13,10 +13,12 @@ from rca.rules.check_conditions import Words
 from rca.rules.findings import Finding, Place, found, unknown
 from rca.rules.load import walk
 from rca.rules.patterns import groups
-from rca.rules.schema import Condition
+from rca.rules.schema import Cause, Condition
 from rca.rules.skeleton import UNFILLED
+from rca.rules.snippets import names, plain
 
 _NAME = re.compile(r"\{([a-zA-Z0-9_.]+)\}")
+_NO_GAP = re.compile(r"<<[a-z][\w.]*(?: [^<>\n]*)?[|>]")
 _ALWAYS = frozenset({"text", "fact_says"})
 
 
@@ -27,6 +29,22 @@ def check_says(place: Place, words: Words) -> Iterator[Finding]:
         if name not in known and name not in words.facts:
             sentence = unknown(name, sorted(known | set(words.facts)), where="the name in braces")
             yield found("error", place.file, (*place.loc, "says"), f"{sentence} (`says:` fills in facts and captures)")
+
+
+def check_snippets(cause: Cause, words: Words) -> Iterator[Finding]:
+    """Yield gaps of snippets that ask for no known fact, or for a setting by another than its common name."""
+    file = words.knowledge.files[cause.id]
+    for index, fix in enumerate(cause.fixes):
+        place = (file, ("fixes", index, "snippet"))
+        if _NO_GAP.search(plain(fix.snippet)):
+            yield found("error", *place, "a gap is written <<NAME / 2 | OTHERWISE>>")
+        for name in names(fix.snippet):
+            setting = name.removeprefix("config.")
+            if setting == name and name not in words.facts:
+                sentence = unknown(name, sorted(words.facts), where="the gap")
+                yield found("error", *place, f"{sentence} (a gap asks for a fact or for config.NAME)")
+            elif setting != name and words.common_name(setting) != setting:
+                yield found("error", *place, f"the setting {setting!r} is known as {words.common_name(setting)!r}")
 
 
 def check_text(file: Path) -> Iterator[Finding]:

@@ -9,6 +9,7 @@ from rca.errors import UsageError
 from rca.rules.listing import no_such
 from rca.rules.load import Knowledge
 from rca.rules.schema import Cause, EvidenceRule
+from rca.rules.snippets import plain
 from rca.rules.words import MATURITIES, condition_words, strength
 
 _WIDTH = 80
@@ -77,5 +78,5 @@ def _fixes(title: str, cause: Cause) -> str:
     for number, fix in enumerate(cause.fixes, start=1):
         blocks.append(_wrapped(f"{number}. {fix.action} {fix.why}".strip(), "  "))
         if fix.snippet:
-            blocks.append(textwrap.indent(fix.snippet.rstrip(), "       "))
+            blocks.append(textwrap.indent(plain(fix.snippet).rstrip(), "       "))
     return "\n".join([title, *blocks]) if blocks else ""

@@ -10,6 +10,7 @@ from pathlib import Path
 
 from rca.rules.load import Knowledge
 from rca.rules.schema import Cause, EvidenceRule, Fix
+from rca.rules.snippets import plain
 from rca.rules.words import MATURITIES, condition_words, joined, strength
 
 _NOTE = "Generated from the rules by `rca rules reference --write docs`; change the rules, not this page."
@@ -108,7 +109,7 @@ def _fix(fix: Fix) -> str:
     text = " ".join(part for part in parts if part)
     if not fix.snippet:
         return text
-    snippet = "\n".join(f"  {line}".rstrip() for line in fix.snippet.rstrip().splitlines())
+    snippet = "\n".join(f"  {line}".rstrip() for line in plain(fix.snippet).rstrip().splitlines())
     return f"{text}\n\n  ```{fix.language}\n{snippet}\n  ```"
 
 

@@ -145,7 +145,9 @@ class Fix(RuleModel):
     """Imperative, one line."""
     why: str = ""
     snippet: str = ""
-    """Text to paste: a command, a line of code, a line of configuration."""
+    """Text to paste: a command, a line of code, a line of configuration.
+
+    `<<lr.peak or config.learning_rate / 10 | LR / 10>>` puts in what the run tells, else what stands after the bar."""
     language: str = "python"
     risk: str = ""
     verify: str = ""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from rca.collect.evidence import hypotheses
+from rca.diagnosis import Hypothesis
 from rca.events import EventBuilder, EventTable
 from rca.facts.interface import Fact
 from rca.hypotheses.match import View
@@ -14,30 +15,62 @@ MIXED = {"any": [{"fact": "lr.low", "value": True}, BESIDE]}
 
 
 def asked(rule: dict, **values: object) -> list[str]:
+    return [item.decides for item in found_for(rule, **values).no_data]
+
+
+def found_for(
+    rule: dict,
+    *,
+    meanings: dict[str, str] | None = None,
+    fixes: tuple[dict, ...] = (),
+    settings: dict[str, float] | None = None,
+    **values: object,
+) -> Hypothesis:
     builder = EventBuilder("train.log")
     builder.add(kind="log", name="x.y", line=1)
+    for name, value in (settings or {}).items():
+        builder.add(kind="config", name=name, value=value, text=str(value), line=2)
     events = EventTable.from_parts([builder.build()])
     rows = [
         {"id": "a", "says": "seen", "weight": 3, "signature": "x.y"},
         {"id": "b", "says": "asked", "weight": 2, **rule},
     ]
-    texts = {"id": "a.b", "title": "t", "sentence": "s", "summary": "s", "prior": 0.1}
+    texts = {"id": "a.b", "title": "t", "sentence": "s", "summary": "s", "prior": 0.1, "fixes": fixes}
     facts = {name.replace("__", "."): Fact(name.replace("__", "."), value) for name, value in values.items()}
     ranking = rank([Cause.model_validate({**texts, "evidence": rows})], View(events=events, facts=facts))
-    (found,) = hypotheses(ranking.candidates, events, facts, context=lambda _places: {}, meanings={})
-    return [item.decides for item in found.no_data]
+    (found,) = hypotheses(ranking.candidates, events, facts, context=lambda _places: {}, meanings=meanings or {})
+    return found
 
 
 def test_a_comparison_that_nobody_asked_for_is_no_open_question() -> None:
     assert asked(BESIDE) == []
-    assert asked(BESIDE, baseline__config_changes=0) == ["baseline.lr_ratio (a computed value)"]
+    assert asked(BESIDE, baseline__config_changes=0) == ["baseline.lr_ratio"]
 
 
 def test_a_question_that_could_be_answered_otherwise_stays_open_without_it() -> None:
-    assert asked(MIXED) == ["lr.low (a computed value)"]
+    assert asked(MIXED) == ["lr.low"]
     assert asked(MIXED, lr__low=False) == []
 
 
 def test_what_was_answered_is_not_asked() -> None:
     assert asked({"fact": "lr.low", "value": True}, lr__low=True) == []
     assert asked({"config": "batch_size", "op": ">=", "value": 2}) == ["the setting batch_size"]
+
+
+def test_an_open_question_is_a_sentence_without_names_of_facts_or_empty_places() -> None:
+    rule = {"fact": "lr.jump", "op": ">=", "value": 3, "says": "It jumps by a factor of {lr.jump}."}
+    meanings = {"lr.jump": "largest ratio between neighbouring rates (x)"}
+    (item,) = found_for(rule, meanings=meanings).no_data
+    assert (item.says, item.decides) == ("It jumps by a factor of …", "largest ratio between neighbouring rates")
+    (item,) = found_for({**rule, "says": "{fact_says}"}, meanings=meanings).no_data
+    assert (item.says, item.decides) == ("Largest ratio between neighbouring rates.", "")
+    listed = {"lr.jump": "what it does: rises | falls | jumps"}
+    assert found_for(rule, meanings=listed).no_data[0].decides == "what it does"
+
+
+def test_a_snippet_holds_the_numbers_of_the_run() -> None:
+    fixes = ({"action": "Lower it", "snippet": "lr=<<lr.peak or config.learning_rate / 10 | LR / 10>>"},)
+    rule = {"fact": "lr.low", "value": True}
+    assert found_for(rule, fixes=fixes).fixes[0].snippet == "lr=LR / 10"
+    assert found_for(rule, fixes=fixes, settings={"learning_rate": 0.5}).fixes[0].snippet == "lr=0.05"
+    assert found_for(rule, fixes=fixes, lr__peak=2.0).fixes[0].snippet == "lr=0.2"
