@@ -37,8 +37,6 @@ REMEDIES = "remedies.yaml"
 """What can be done about memory; read by `remedies`, only where it is asked for."""
 LANGUAGES = "languages"
 """Folder of a rules folder that holds the texts of the rules in other languages; reports read it."""
-LANGUAGES = "languages"
-"""Folder of translations: texts of the knowledge base in other languages, and no rules."""
 CALIBRATION = "calibration.json"
 """Name under which a rules folder holds a fitted calibration."""
 _JOINED = ("evidence", "contradicts", "explains", "experiments", "falsepositives", "references", "field_guide")
