@@ -16,7 +16,7 @@ from rca.report.chart_specs.ranks import ranks_spec
 from rca.report.chart_specs.steps import steps_spec
 from rca.report.measures import number, one_line
 from rca.report.outline import outline
-from rca.report.words import say
+from rca.report.words import say, word
 
 MAX_PANELS = 9
 MAX_LINES = 6
@@ -97,10 +97,10 @@ def _over(x_name: str, diagnosis: Diagnosis) -> _Wanted | None:
     failure = diagnosis.failure.step if diagnosis.failure and x_name == "step" else None
     lead = outline(diagnosis).lead
     marks = _marked(lead.hypothesis.evidence_for, failure) if lead and x_name == "step" else []
-    spec = curves_spec(panels, x_title=one_line(x_name, limit=40), failure=failure, evidence=marks)
+    spec = curves_spec(panels, x_title=one_line(word("axis", x_name), limit=40), failure=failure, evidence=marks)
     figure = Figure(
         key="curves",
-        title=say("chart.curves", what=", ".join(panel.title for panel in panels), x=x_name),
+        title=say("chart.curves", what=say("list.item").join(panel.title for panel in panels), x=word("axis", x_name)),
         svg=None,
         columns=tuple(
             say(f"column.{name}") for name in ("curve", "points", "first", "least", "greatest", "last", "gaps")
@@ -188,7 +188,9 @@ def _marked(evidence: Sequence[Evidence], failure: int | None) -> list[float]:
 def _statistics(line: Line) -> tuple[str, ...]:
     finite = [value for _, value in line.points if math.isfinite(value)]
     missing = "; ".join(
-        f"{name} at {number(a)}" if a == b else f"{name} {number(a)} to {number(b)}"
+        say("chart.gap_at", what=name, step=number(a))
+        if a == b
+        else say("chart.gap", what=name, first=number(a), last=number(b))
         for a, b, name in gaps(line.points)[:4]
     )
     first, last = line.points[0][1], line.points[-1][1]
@@ -222,7 +224,8 @@ def _experiments(experiments: Sequence[Experiment]) -> list[_Wanted]:
             svg=None,
             columns=(say("column.arm"), say("column.seeds"), say("column.by_seed", metric=metric)),
             rows=tuple(
-                (arm.name, ", ".join(map(str, arm.seeds)), ", ".join(number(v) for v in arm.values)) for arm in arms
+                (word("arm", arm.name), ", ".join(map(str, arm.seeds)), ", ".join(number(v) for v in arm.values))
+                for arm in arms
             ),
         )
         wanted.append(_Wanted(figure, spec))

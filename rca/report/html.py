@@ -185,11 +185,13 @@ def _environment() -> Environment:
     environment.tests.update(command=is_command, tabular=is_tabular)
     environment.globals.update(
         say=words.say,
+        word=words.word,
+        shown=words.shown,
         count=words.count,
         collect=words.what_to_collect,
         script_words=words.script_words,
-        replaced=words.replaced,
         reading_summary=plan.reading_summary,
+        redaction=plan.redaction,
         odd_intro=plan.odd_intro,
     )
     return environment

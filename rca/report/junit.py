@@ -33,7 +33,9 @@ class JunitReport:
                 _outcome(found, "failure", "unknown", message, "\n".join(diagnosis.missing or what_to_collect()))
         for hypothesis in diagnosis.hypotheses:
             case = _case(suite, hypothesis.domain or "cause", hypothesis.cause)
-            told = f"{hypothesis.title}: {percent(hypothesis.probability)}, {say('hypothesis.' + hypothesis.status)}"
+            status = say("hypothesis." + hypothesis.status)
+            standing = say("answer.probability", probability=percent(hypothesis.probability), words=status)
+            told = f"{hypothesis.title}{say('colon')}{standing}"
             if hypothesis.cause == verdict.cause:
                 _outcome(case, "failure", verdict.status, told, _reasons(diagnosis, hypothesis))
             elif hypothesis.status != "refuted":
@@ -61,14 +63,14 @@ def _reasons(diagnosis: Diagnosis, hypothesis: Hypothesis) -> str:
     failure = diagnosis.failure
     if failure is not None:
         lines += [
-            f"{say('answer.observed')}: {failure.what}",
+            f"{say('answer.observed')}{say('colon')}{failure.what}",
             f"  {place(failure)} {circumstances(failure)}".rstrip(),
             "",
         ]
     for item in sorted(hypothesis.evidence_for, key=lambda entry: -entry.weight)[:_EVIDENCE]:
         lines.append(f"- {item.says} ({place(item)})" if place(item) else f"- {item.says}")
     for fix in hypothesis.fixes[:1]:
-        lines += ["", f"{say('section.change')}: {fix.action}", fix.snippet]
+        lines += ["", f"{say('section.change')}{say('colon')}{fix.action}", fix.snippet]
     return "\n".join(lines)
 
 

@@ -14,7 +14,8 @@ from rca.report.scripts import script_place
 from rca.report.tables import figure_columns, first_with
 from rca.report.translation import translated
 from rca.report.trim import nearest
-from rca.report.words import count, say, strength, what_to_collect
+from rca.report.words import count, say, strength, what_to_collect, word
+from rca.report.words import shown as in_language
 
 LIMIT = 29_500
 """Characters; Jira's text field takes 32,767, GitHub's 65,536."""
@@ -54,7 +55,11 @@ def markdown(diagnosis: Diagnosis, *, limit: int) -> str:
     sections = list(_sections(diagnosis))
     dropped: list[str] = []
     while True:
-        notice = f"\n\n> {say('trim.notice', what=say('trim.sections', names=', '.join(dropped)))}" if dropped else ""
+        notice = (
+            f"\n\n> {say('trim.notice', what=say('trim.sections', names=say('list.item').join(dropped)))}"
+            if dropped
+            else ""
+        )
         text = "\n\n".join([MARK, *(section.text for section in sections)]) + notice + "\n"
         if len(text) <= limit or len(sections) == 1:
             return text if len(text) <= limit else text[: limit - 1] + "…"
@@ -132,7 +137,7 @@ def _odd(diagnosis: Diagnosis) -> list[str]:
         return []
     lines = [odd_intro(diagnosis), ""]
     for line in found.lines:
-        signs = ", ".join(say("odd." + sign) for sign in line.signs)
+        signs = say("list.item").join(say("odd." + sign) for sign in line.signs)
         where = ", ".join(part for part in (code(place(line)), escaped(circumstances(line)), signs) if part)
         lines.append(f"- {code(line.text, limit=300)} ({where})")
     if found.resembles:
@@ -165,17 +170,19 @@ def _answer(diagnosis: Diagnosis, plan: Outline) -> Iterator[str]:
     yield f"## {escaped(verdict.sentence or verdict.title)}"
     standing = [f"**{say('status.' + verdict.status)}**"]
     if verdict.status != "unknown":
-        standing.append(f"{percent(verdict.probability)}, {escaped(verdict.words)}")
+        standing.append(
+            say("answer.probability", probability=percent(verdict.probability), words=escaped(verdict.words))
+        )
     if plan.lead:
         standing.append(code(verdict.cause))
-    standing.append(f"run {code(diagnosis.run.name)}")
+    standing.append(say("answer.run", name=code(diagnosis.run.name)))
     yield " · ".join(standing)
     failure = diagnosis.failure
     if failure:
         where = ", ".join(part for part in (code(place(failure)), escaped(circumstances(failure))) if part)
-        yield f"{say('answer.observed')}: {where}" + "\n\n" + fenced(one_line(failure.what, limit=600))
+        yield f"{say('answer.observed')}{say('colon')}{where}" + "\n\n" + fenced(one_line(failure.what, limit=600))
     if verdict.next_step and verdict.status in ("suspected", "unknown"):
-        yield f"**{say('answer.next')}:** {escaped(verdict.next_step)}"
+        yield f"**{say('answer.next')}{say('colon').rstrip()}** {escaped(verdict.next_step)}"
 
 
 def _fixes(lead: Candidate) -> list[str]:
@@ -207,7 +214,7 @@ def _reasons(lead: Candidate) -> list[str]:
     if quoted:
         lines.append(fenced("\n".join(line.text for line in quoted.context) or quoted.text, width=300))
     if lead.symptoms:
-        lines += ["", say("why.symptoms") + ": " + ", ".join(code(symptom.cause) for symptom in lead.symptoms)]
+        lines += ["", say("why.symptoms") + say("colon") + ", ".join(code(symptom.cause) for symptom in lead.symptoms)]
     return lines
 
 
@@ -218,8 +225,10 @@ def _told(item: Evidence) -> str:
 
 
 def _experiment(experiment: Experiment) -> list[str]:
+    verdict = say("experiment." + experiment.verdict)
+    told = say("experiment.told", title=escaped(experiment.title), verdict=verdict)
     lines = [
-        f"- **{escaped(experiment.title)}: {say('experiment.' + experiment.verdict)}.** {escaped(experiment.reason)}",
+        f"- **{told}** {escaped(experiment.reason)}",
         f"  - {say('round.prediction')} {escaped(experiment.prediction)}",
     ]
     arm = experiment.control
@@ -231,7 +240,7 @@ def _experiment(experiment: Experiment) -> list[str]:
         effect = experiment.effect
         what = escaped(effect.meaning or effect.metric)
         interval = say("experiment.interval", low=number(effect.low), high=number(effect.high))
-        lines.append(f"  - {what}: {number(effect.value)} {interval}")
+        lines.append(f"  - {what}{say('colon')}{number(effect.value)} {interval}")
     if experiment.scope:
         lines.append(f"  - {say('experiment.scope')} {escaped(experiment.scope)}")
     if experiment.repro:
@@ -272,7 +281,7 @@ def _script(plan: Outline) -> Iterator[Section]:
     shown = next((experiment for experiment in plan.tried if experiment.script), None)
     if shown is not None:
         lines = shown.script.splitlines()
-        title = f"{escaped(shown.title)}: {say('experiment.script', lines=count(len(lines), 'line'))}"
+        title = f"{escaped(shown.title)}{say('colon')}{say('experiment.script', lines=count(len(lines), 'line'))}"
         text = fenced(shown.script, "python", lines=len(lines), width=200)
         yield Section(SPARE, title, f"<details>\n<summary>{title}</summary>\n\n{text}\n\n</details>")
 
@@ -315,7 +324,7 @@ def _timeline(diagnosis: Diagnosis) -> list[str]:
             relative(entry.relative_s),
             "" if entry.rank is None else str(entry.rank),
             "" if entry.step is None else str(entry.step),
-            escaped(entry.severity),
+            escaped(word("severity", entry.severity)),
             code(entry.text or entry.name, limit=160),
             code(place(entry)),
         )
@@ -338,7 +347,7 @@ def _baseline(baseline: Baseline | None) -> list[str]:
         lines.append(f"| {say('baseline.more', count=len(baseline.differences) - 30)} | | |")
     lines += ["", *(f"- {escaped(line.says)}" for line in baseline.curves)]
     new = [item for item in baseline.messages if item.status == "new" and item.severity != "info"]
-    lines += [f"- {say('baseline.new')}: {code(item.text, limit=160)}" for item in new[:8]]
+    lines += [f"- {say('baseline.new')}{say('colon')}{code(item.text, limit=160)}" for item in new[:8]]
     return lines
 
 
@@ -352,7 +361,8 @@ def _settings(diagnosis: Diagnosis) -> list[str]:
         ]
     for setting in sorted(diagnosis.settings, key=lambda s: s.baseline is None)[:60]:
         baseline = code(setting.baseline, limit=120) if setting.baseline is not None else ""
-        lines.append(f"| {setting.group} | {code(setting.name)} | {code(setting.value, limit=120)} | {baseline} |")
+        group = say("settings." + setting.group)
+        lines.append(f"| {group} | {code(setting.name)} | {code(setting.value, limit=120)} | {baseline} |")
     return lines
 
 
@@ -366,7 +376,8 @@ def _inputs(diagnosis: Diagnosis) -> list[str]:
     skipped = [source for source in diagnosis.sources if source.status == "skipped"]
     lines += [f"- {say('inputs.skipped')} {code(source.path)}: {escaped(source.why)}" for source in skipped[:20]]
     for source in [source for source in diagnosis.sources if source.status == "read"][:40]:
-        what = f"{escaped(source.kind)}, {size(source.bytes)}, {source.events:,}"
+        what = f"{escaped(in_language(source.kind))}, {size(source.bytes)}, {source.events:,}"
         lines.append(f"- {say('inputs.read')} {code(source.path)} ({what})")
-    lines += ["", f"rca {escaped(diagnosis.rca_version)}, {escaped(moment(diagnosis.generated))} UTC"]
+    made = say("page.made", version=escaped(diagnosis.rca_version), moment=escaped(moment(diagnosis.generated)))
+    lines += ["", made]
     return lines

@@ -10,7 +10,7 @@ from rca.baseline import Difference, MessageDifference
 from rca.diagnosis import Diagnosis, Evidence, Experiment, Failure, Hypothesis, TimelineEntry
 from rca.leads import OddLine
 from rca.report.measures import moment, numbers_list
-from rca.report.words import count, say
+from rca.report.words import count, replaced, say
 
 RAN = frozenset({"confirmed", "mitigates", "refuted", "inconclusive", "not_reproduced"})
 """Verdicts of experiments whose arms were carried out and judged."""
@@ -69,6 +69,11 @@ def place(item: Evidence | TimelineEntry | Failure | OddLine | Difference | Mess
 
 def circumstances(item: Evidence | TimelineEntry | Failure | OddLine) -> str:
     """Rank, host, step and time in one short line; what is missing is left out."""
+    return say("list.clause").join(circumstance_list(item))
+
+
+def circumstance_list(item: Evidence | TimelineEntry | Failure | OddLine) -> list[str]:
+    """Rank, host, step and time, each a text; what is missing is left out."""
     said = getattr(item, "ranks", ())
     parts = [
         say("ranks", ranks=numbers_list(said))
@@ -80,7 +85,7 @@ def circumstances(item: Evidence | TimelineEntry | Failure | OddLine) -> str:
         say("step", step=item.step) if item.step is not None else "",
         moment(item.time),
     ]
-    return ", ".join(part for part in parts if part)
+    return [part for part in parts if part]
 
 
 _NO_TEXT = re.compile(r"tfevents|\.trace\.json|\.(?:safetensors|gguf|pt|pth|bin|pb|parquet|npz|npy|ckpt)(?:$|\.)")
@@ -109,4 +114,16 @@ def reading_summary(diagnosis: Diagnosis) -> str:
     """`14 files read, 1 skipped`; of a shortened diagnosis, which lists skipped files first, as many as there were."""
     skipped = sum(source.status == "skipped" for source in diagnosis.sources)
     read = max(diagnosis.run.files, len(diagnosis.sources)) - skipped
-    return say("reading", files=count(read, "file")) + (f", {say('reading.skipped', count=skipped)}" if skipped else "")
+    told = [say("reading", files=count(read, "file")), *([say("reading.skipped", count=skipped)] if skipped else ())]
+    return say("list.clause").join(told)
+
+
+def redaction(diagnosis: Diagnosis) -> str:
+    """What was replaced, and how often, in one sentence."""
+    mode, counts = diagnosis.redaction.mode, diagnosis.redaction.counts
+    if mode == "none":
+        return say("redaction.none")
+    if not any(counts.values()):
+        return say("redaction.nothing", mode=mode)
+    what = say("list.item").join(replaced(kind, amount) for kind, amount in sorted(counts.items()))
+    return say("redaction.some", mode=mode, what=what)

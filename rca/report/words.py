@@ -84,6 +84,17 @@ def replaced(kind: str, amount: int) -> str:
     return _counted(key, amount) if f"{key}_other" in _texts() else f"{kind}: {amount:,}"
 
 
+def word(group: str, value: str) -> str:
+    """The word for a value of data, such as a severity; one that has no word stays as it is."""
+    return _texts().get(f"{group}.{value}", value)
+
+
+def shown(text: str) -> str:
+    """A sentence of a diagnosis as the language has it."""
+    known = sentences()
+    return text if known is None else known(text)
+
+
 def what_to_collect() -> tuple[str, ...]:
     """What to record for a run that left too little, when no candidate asks for something in particular."""
     return tuple(text for key, text in _texts().items() if key.startswith("collect."))

@@ -105,6 +105,7 @@ def _asked() -> tuple[set[str], set[str], set[str]]:
     begun |= set(re.findall(r"""["']([a-z_]+\.)["']\s*[+~]""", text)) | set(
         re.findall(r"""say\(f"([a-z_]+\.)\{""", text)
     )
+    begun |= {group + "." for group in re.findall(r"""\bword\(["']([a-z]+)["']""", text)}
     counted = set(re.findall(r"""count\([^"']*(?:["'][^"']*["'][^"']*)?,\s*["']([a-z]+)["']\)""", text))
     return whole, begun, counted
 

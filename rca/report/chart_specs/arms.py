@@ -8,7 +8,7 @@ from typing import Any
 from rca.diagnosis import Arm
 from rca.report.chart_specs.curves import downsample, gaps
 from rca.report.chart_specs.theme import SERIES, framed, name_extent
-from rca.report.words import say
+from rca.report.words import say, word
 
 WIDTH = 400
 HEIGHT = 170
@@ -17,11 +17,11 @@ COLOURS = {"control": SERIES[1], "treatment": SERIES[0], "reference": SERIES[5]}
 
 def arms_spec(arms: list[Arm], *, metric: str) -> dict[str, Any] | None:
     """Curves when the arms have them, else their values by seed; None when there is neither."""
-    names = [arm.name for arm in arms]
+    names = [word("arm", arm.name) for arm in arms]
     colour = {
         "field": "s",
         "type": "nominal",
-        "scale": {"domain": names, "range": [COLOURS.get(name, SERIES[3]) for name in names]},
+        "scale": {"domain": names, "range": [COLOURS.get(arm.name, SERIES[3]) for arm in arms]},
         "legend": {"orient": "top", "title": None, "direction": "horizontal"},
     }
     if any(len(arm.curve) > 1 for arm in arms):
@@ -33,7 +33,7 @@ def arms_spec(arms: list[Arm], *, metric: str) -> dict[str, Any] | None:
 
 def _curves(arms: list[Arm], colour: dict[str, Any]) -> dict[str, Any]:
     rows = [
-        {"x": x, "y": y if math.isfinite(y) else None, "s": arm.name}
+        {"x": x, "y": y if math.isfinite(y) else None, "s": word("arm", arm.name)}
         for arm in arms
         for x, y in downsample(arm.curve, 80)
     ]
@@ -70,8 +70,8 @@ def _lost(arms: list[Arm], colour: dict[str, Any]) -> list[dict[str, Any]]:
     rows = [
         {
             "x": found[0][0],
-            "t": say("chart.lost", arm=arm.name, what=found[0][2], step=f"{found[0][0]:g}"),
-            "s": arm.name,
+            "t": say("chart.lost", arm=word("arm", arm.name), what=found[0][2], step=f"{found[0][0]:g}"),
+            "s": word("arm", arm.name),
             "n": n,
         }
         for n, arm in enumerate(arms)
@@ -89,7 +89,7 @@ def _lost(arms: list[Arm], colour: dict[str, Any]) -> list[dict[str, Any]]:
 
 def _values(arms: list[Arm], colour: dict[str, Any], metric: str) -> dict[str, Any]:
     rows: list[dict[str, Any]] = [
-        {"s": arm.name, "x": value} for arm in arms for value in arm.values if math.isfinite(value)
+        {"s": word("arm", arm.name), "x": value} for arm in arms for value in arm.values if math.isfinite(value)
     ]
     return framed(
         {

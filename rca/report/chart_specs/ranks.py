@@ -7,7 +7,7 @@ from typing import Any
 
 from rca.diagnosis import TimelineEntry
 from rca.report.chart_specs.theme import FAILURE, MARK, SERIES, WIDTH, framed
-from rca.report.words import say
+from rca.report.words import say, word
 
 SEVERITIES = ("info", "warning", "error", "fatal")
 SHAPES = ("circle", "triangle-up", "square", "cross")
@@ -35,7 +35,8 @@ def ranks_spec(entries: Sequence[TimelineEntry]) -> dict[str, Any] | None:
     colours = [COLOURS[SEVERITIES.index(name)] for name in present]
     shapes = [SHAPES[SEVERITIES.index(name)] for name in present]
     x = {"field": "x", "type": "quantitative"}
-    scale = {"domain": present, "range": colours}
+    names = [word("severity", name) for name in present]
+    scale = {"domain": names, "range": colours}
     axis: dict[str, Any] = {"title": say("chart.from_failure"), "grid": True, "tickCount": 9, "format": ".6~g"}
     wide = _wide(worst_first)
     if wide:
@@ -51,7 +52,7 @@ def ranks_spec(entries: Sequence[TimelineEntry]) -> dict[str, Any] | None:
                     "encoding": {"x": x},
                 },
                 {
-                    "data": {"values": [{"x": a, "r": b, "s": c} for a, b, c in reversed(worst_first)]},
+                    "data": {"values": [{"x": a, "r": b, "s": word("severity", c)} for a, b, c in reversed(worst_first)]},
                     "mark": {"type": "point", "filled": True, "size": 55, "opacity": 1},
                     "encoding": {
                         "x": {
@@ -73,7 +74,7 @@ def ranks_spec(entries: Sequence[TimelineEntry]) -> dict[str, Any] | None:
                         "shape": {
                             "field": "s",
                             "type": "nominal",
-                            "scale": {"domain": present, "range": shapes},
+                            "scale": {"domain": names, "range": shapes},
                             "legend": {"orient": "right", "title": None},
                         },
                     },

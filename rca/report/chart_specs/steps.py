@@ -6,13 +6,13 @@ from typing import Any
 
 from rca.diagnosis import Breakdown
 from rca.report.chart_specs.theme import SERIES, TEXT, framed, name_extent
-from rca.report.words import say
+from rca.report.words import say, shown
 
 
 def steps_spec(breakdown: Breakdown) -> dict[str, Any]:
     """Shares of one step, longest first, with the time each took."""
     rows: list[dict[str, Any]] = [
-        {"c": name, "v": 100 * share, "t": f"{100 * share:.0f}%  {breakdown.step_us * share / 1000:.4g} ms"}
+        {"c": shown(name), "v": 100 * share, "t": f"{100 * share:.0f}%  {breakdown.step_us * share / 1000:.4g} ms"}
         for name, share in sorted(breakdown.shares, key=lambda item: -item[1])
     ]
     y = {

@@ -9,6 +9,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from rich.cells import cell_len
+
 TEXT = "#3c4046"
 GRID = "#e6e7e9"
 AXIS = "#a9adb3"
@@ -59,4 +61,4 @@ def framed(spec: dict[str, Any], *, title: str = "") -> dict[str, Any]:
 
 def name_extent(rows: list[dict[str, Any]], field: str) -> int:
     """Room for the longest name beside an axis, in pixels: a reader's font may be wider than the one measured with."""
-    return min(260, 12 + 7 * max((len(str(row[field])) for row in rows), default=0))
+    return min(260, 12 + 7 * max((cell_len(str(row[field])) for row in rows), default=0))
