@@ -1,8 +1,8 @@
 """The detect-secrets plugins in use, and plugins of the same kind for what it does not know.
 
 Left out on purpose: high-entropy strings (hashes, commit and request ids are evidence, not secrets), keywords without
-quotes (see assignments.py), and plugins whose shapes also fit ordinary ids (Twilio, Mailchimp, Artifactory, Telegram,
-Discord).
+quotes (see assignments.py), and plugins whose shapes also fit ordinary ids (Twilio, Mailchimp, Artifactory): those are
+asked for together with the name of the service. Tokens that a prefix gives away are in token_shapes.py.
 Imported only when a line looks suspicious: the library takes 0.2 s to load.
 """
 
@@ -26,65 +26,47 @@ from detect_secrets.plugins.square_oauth import SquareOAuthDetector
 from detect_secrets.plugins.stripe import StripeDetector
 
 
-class ModelHubDetector(RegexBasedDetector):  # type: ignore[misc]
-    """Tokens of model hubs and trackers: Hugging Face, Weights & Biases, Replicate, Kaggle, Databricks, NGC."""
-
-    secret_type = "Model hub token"
-    denylist = (
-        re.compile(r"\b(?:hf|api_org)_[A-Za-z0-9]{30,}"),
-        re.compile(r"\bwandb_v\d_[A-Za-z0-9_]{30,}"),
-        re.compile(r"(?i)wandb[\w .\-\"'=:]{0,40}?\b([0-9a-f]{40})\b"),
-        re.compile(r"\br8_[A-Za-z0-9]{30,}"),
-        re.compile(r"\bnvapi-[A-Za-z0-9_\-]{30,}"),
-        re.compile(r"\bdapi[0-9a-f]{32}"),
-        re.compile(r"\bKGAT_[0-9a-f]{32}"),
-    )
-
-
-class ModelServiceDetector(RegexBasedDetector):  # type: ignore[misc]
-    """Keys of model services: OpenAI's newer forms, Anthropic, Groq, Google, Cohere-style headers."""
-
-    secret_type = "Model service key"
-    denylist = (
-        re.compile(r"\bsk-(?:proj|svcacct|admin|ant|or)-[A-Za-z0-9_\-]{20,}"),
-        re.compile(r"\bsk-[A-Za-z0-9]{40,}"),
-        re.compile(r"\bgsk_[A-Za-z0-9]{40,}"),
-        re.compile(r"\bAIza[0-9A-Za-z_\-]{35}"),
-        re.compile(r"\bya29\.[0-9A-Za-z_\-]{20,}"),
-    )
-
-
-class PlatformTokenDetector(RegexBasedDetector):  # type: ignore[misc]
-    """Tokens of code hosts, registries and vaults with a prefix of their own."""
-
-    secret_type = "Platform token"
-    denylist = (
-        re.compile(r"\bgithub_pat_[A-Za-z0-9_]{40,}"),
-        re.compile(r"\bdckr_pat_[A-Za-z0-9_\-]{20,}"),
-        re.compile(r"\bnpm_[A-Za-z0-9]{36}"),
-        re.compile(r"\bhvs\.[A-Za-z0-9_\-]{24,}"),
-        re.compile(r"\bxapp-\d-[A-Z0-9]+-\d+-[a-f0-9]{20,}"),
-        re.compile(r"\bxoxe\.xox[bp]-\d-[A-Za-z0-9]{20,}"),
-        re.compile(r"\bAGE-SECRET-KEY-1[A-Z0-9]{30,}"),
-        re.compile(r"[A-Za-z0-9_~.]{3}\dQ~[A-Za-z0-9_~.\-]{31,34}"),
-        re.compile(r"(?i)https://[a-z0-9.\-]+/api/webhooks/(\d+/[A-Za-z0-9_\-]{30,})"),
-    )
-
-
 class RequestDetector(RegexBasedDetector):  # type: ignore[misc]
-    """Credentials in requests: authorization headers and the signed parts of addresses."""
+    """Credentials in requests: headers, the signed parts of addresses, passwords in addresses."""
 
     secret_type = "Request credentials"
     denylist = (
-        re.compile(r"(?i)\bauthorization[\"']?\s*[:=]\s*[\"']?(?:bearer|basic|token)\s+([A-Za-z0-9._~+/=\-]{6,})"),
-        re.compile(r"(?i)\bbearer\s+([A-Za-z0-9._~+/=\-]{20,})"),
         re.compile(
-            r"(?i)[?&](?:x-amz-(?:signature|credential|security-token)|x-goog-signature|awsaccesskeyid|signature|sig|"
-            r"token|access_token|api_?key|key|auth|password)=([^&\s\"'<>]{8,})"
+            r"(?i)\bauthorization[\"']?\s*[:=]\s*[\"']?(?:bearer|basic|token|apikey)\s+(?:token=)?[\"']?"
+            r"([A-Za-z0-9._~+/=\-]{6,})"
         ),
+        re.compile(r"(?i)\bbearer\s+([A-Za-z0-9._~+/=\-]{20,})"),
+        re.compile(r"(?i)\b(?:set-)?cookie[\"']?\s*:\s*[\"']?([^\s\"'=]{1,64}=[^\"'\r\n]{8,})"),
+        re.compile(
+            r"(?i)[?&](?:x-amz-(?:signature|credential|security-token)|x-goog-(?:signature|credential)|awsaccesskeyid|"
+            r"signature|sig|token|access_token|api_?key|key|auth|password|code|client_secret)=([^&\s\"'<>]{8,})"
+        ),
+        re.compile(r"(?i)\b(?:x-auth-(?:token|key)|private-token|x-api-key|api-key)[\"']?\s*:\s*[\"']?([^\s\"',]{8,})"),
         re.compile(r"(?i)://([A-Za-z0-9_\-]{20,})@"),
+        re.compile(r"://[^/\s:\"'<>]{0,100}:([^/\s\"'<>]{1,200})@"),
+        re.compile(r"(?i)https://[a-z0-9.\-]+/(?:api/webhooks|webhookb2)/([A-Za-z0-9_\-/@]{30,})"),
         re.compile(r"(?i)\baws_session_token[\"']?\s*[:=]\s*[\"']?([A-Za-z0-9+/=]{40,})"),
         re.compile(r"(?i)\baws[\w ]{0,10}secret[\w ]{0,20}[\"']?\s*[:=]\s*[\"']?([A-Za-z0-9+/]{40})\b"),
+    )
+
+
+class CommandDetector(RegexBasedDetector):  # type: ignore[misc]
+    """Credentials in commands and in the files that tools keep them in."""
+
+    secret_type = "Credentials of a tool"
+    denylist = (
+        re.compile(r"(?i)wandb[\w .\-\"'=:]{0,40}?\b([0-9a-f]{40})\b"),
+        re.compile(r"(?i)\bcurl\b.{0,200}?\s(?:-u|--user)[ =]?[\"']?[\w.@%+\-]{1,64}:([^\s\"']{4,})"),
+        re.compile(r"\b(?:sshpass|twine|docker login)\b.{0,200}?\s-p[ =]?[\"']?([^\s\"']{6,})"),
+        re.compile(r"\bredis-cli\b.{0,100}?\s-a[ =]?[\"']?([^\s\"']{4,})"),
+        re.compile(r"\bmysql(?:dump)?\b.{0,100}?\s-p([^\s\"']{4,})"),
+        re.compile(r"(?i)\blogin\s+\S{1,64}\s+password\s+(\S{4,})"),
+        re.compile(r"(?:^|\s)[\w.\-*]{1,100}:(?:543\d|6432|\*):[\w.\-*]{1,64}:[\w.\-*@]{1,64}:(\S{4,})"),
+        re.compile(r"\"auth\"\s*:\s*\"([A-Za-z0-9+/]{12,}={0,2})\""),
+        re.compile(r"\"username\"\s*:\s*\"[^\"]{0,64}\"\s*,\s*\"key\"\s*:\s*\"([0-9a-f]{32})\""),
+        re.compile(r"(?i)twilio[\w .\-\"'=:]{0,40}?\b((?:AC|SK)?[0-9a-f]{32})\b"),
+        re.compile(r"(?i)mailchimp[\w .\-\"'=:]{0,40}?\b([0-9a-f]{32}-us\d{1,2})\b"),
+        re.compile(r"(?i)mailgun[\w .\-\"'=:]{0,40}?\b(key-[0-9a-z]{32})\b"),
     )
 
 
@@ -94,14 +76,12 @@ ACTIVE: tuple[RegexBasedDetector, ...] = tuple(
         AWSKeyDetector,
         AzureStorageKeyDetector,
         BasicAuthDetector,
+        CommandDetector,
         GitHubTokenDetector,
         GitLabTokenDetector,
         JwtTokenDetector,
-        ModelHubDetector,
-        ModelServiceDetector,
         NpmDetector,
         OpenAIDetector,
-        PlatformTokenDetector,
         PypiTokenDetector,
         RequestDetector,
         SendGridDetector,

@@ -1,31 +1,35 @@
-"""Where the secrets are in a line."""
+"""Where the secrets are in a text."""
 
 from __future__ import annotations
 
 import re as bounded
+from collections.abc import Iterator, Sequence
 from functools import lru_cache
 from typing import Any, NamedTuple
 
 import re2 as re
 
 from rca.redact.assignments import assigned
+from rca.redact.disguise import plain
+from rca.redact.keys import block_spans, line_span
+from rca.redact.token_shapes import token_spans
 
-_NAME = re.compile(r"(?i)key|token|secret|passw|pwd|passphrase|credential")
+_NAME = re.compile(r"(?i)key|token|secret|passw|pwd|passphrase|credential|[_\-]pass")
 """Without one of these words nothing is assigned to a secret's name."""
 _SHAPE = re.compile(
-    r"(?i)aws.{0,60}[\"'=]|authorization|bearer|AccountKey|_authToken|://[^/\s]*@|PRIVATE KEY|"
-    r"[?&](?:x-amz-|x-goog-|sig|token|access_token|api_?key|key|auth|password|awsaccess)|"
-    r"A3T|A[BKS]IA|ACCA|eyJ|gh[pousr]_|github_pat|gl(?:pat|dt|ft|soat|rt|cbt|imt|ptt|agent)-|gloas-|GR1348941|"
-    r"\bhf_[a-z0-9]{20}|api_org_|wandb.{0,60}[0-9a-f]{40}|wandb_v|\br8_[a-z0-9]{20}|nvapi-|dapi[0-9a-f]{8}|KGAT_|"
-    r"\bsk-[\w-]{16}|[rs]k_live|gsk_|AIza|ya29|SG\.|xox|xapp|hooks\.slack|webhooks|sq0csp|pypi-AgE|npm_[a-z0-9]{20}|"
-    r"dckr_|hvs\.|\dQ~"
+    r"(?i)aws.{0,60}[\"'=]|authorization|bearer|cookie|x-auth-|private-token|api-key|AccountKey|_authToken|://[^/\s]*@|PRIVATE KEY|"
+    r"[?&](?:x-amz-|x-goog-|sig|token|access_token|api_?key|key|auth|password|awsaccess|code|client_secret)|"
+    r"A3T|A[BKS]IA|ACCA|eyJ|gh[pousr]_|gl(?:pat|dt|ft|soat|rt|cbt|imt|ptt|agent)-|gloas-|GR1348941|"
+    r"\bsk-[\w-]{16}|[rs]k_live|SG\.|xox|hooks\.slack|/webhook|sq0csp|pypi-AgE|npm_[a-z0-9]{20}|"
+    r"(?:wandb|twilio|mailchimp|mailgun).{0,60}[0-9a-f]{32}|\bcurl\b|sshpass|twine|docker login|redis-cli|mysql|"
+    r"\blogin\s|:(?:543\d|6432|\*):|\"auth\"|\"username\""
 )
 """Without one of these no detector finds anything; most lines hold none, and the detectors take 0.2 s to load."""
-_KEY_BLOCK = re.compile(
-    r"-----BEGIN[A-Z0-9 ]{0,40} PRIVATE KEY(?: BLOCK)?-----(?s:.*?)(?:-----END[A-Z0-9 ]{0,40}-----|$|\z)"
-)
-_KEY_LINE = re.compile(r"\s*[A-Za-z0-9+/]{60,76}={0,2}\s*")
-_REST_OF_TOKEN = bounded.compile(r"[A-Za-z0-9_\-+/=.~]*")
+_REST_OF_TOKEN = bounded.compile(r"[A-Za-z0-9_\-+/=.~%]*")
+_CUT_FROM = 190
+"""Characters of the shortest text that may have been cut."""
+_REFERENCE = bounded.compile(r"[$<{*%]|x{3,}$|\.{3}")
+"""Beginnings of what stands for a password in an address: `$PASSWORD`, `***`."""
 
 Span = tuple[int, int]
 
@@ -37,16 +41,49 @@ class _Pattern(NamedTuple):
 
 def secret_spans(text: str) -> list[Span]:
     """Spans of secrets, in order, not overlapping."""
+    found = _spans(text)
+    disguised = plain(text)
+    if disguised is not None and disguised.text:
+        found += [disguised.at(start, end) for start, end in _spans(disguised.text)]
+    return _merged(found)
+
+
+def continued_spans(lines: Sequence[str]) -> Iterator[tuple[int, Span]]:
+    """Secrets of commands that go on in the next line (`\\` at the end): number of the line and span in it."""
+    first = 0
+    while first < len(lines):
+        last = first
+        while last + 1 < len(lines) and lines[last].endswith("\\"):
+            last += 1
+        if last > first:
+            yield from _spread(lines[first : last + 1], first)
+        first = last + 1
+
+
+def _spread(lines: Sequence[str], first: int) -> Iterator[tuple[int, Span]]:
+    spans = secret_spans("\n".join(lines))
+    begin = 0
+    for number, line in enumerate(lines, first):
+        for start, end in spans:
+            here = max(0, start - begin), min(len(line.rstrip("\\")), end - begin)
+            if here[0] < here[1]:
+                yield number, here
+        begin += len(line) + 1
+
+
+def _spans(text: str) -> list[Span]:
     found: list[Span] = []
-    if _is_key_line(text):
-        found.append((0, len(text)))
+    line = line_span(text)
+    if line is not None:
+        found.append(line)
     if _NAME.search(text):
         found += assigned(text)
+    found += token_spans(text, cut=len(text) >= _CUT_FROM)
     if _SHAPE.search(text):
-        found += [match.span() for match in _KEY_BLOCK.finditer(text)]
+        found += block_spans(text)
         for pattern in _patterns():
             found += _of_pattern(pattern, text)
-    return _merged(found)
+    return found
 
 
 def _of_pattern(pattern: _Pattern, text: str) -> list[Span]:
@@ -55,12 +92,15 @@ def _of_pattern(pattern: _Pattern, text: str) -> list[Span]:
         if not any(pattern.detector.analyze_string(match.group())):
             continue
         start, end = match.span()
+        whole = True
         if match.re.groups and match.group(1) is not None and match.start(1) > start:
-            start, end = match.span(1)
+            (start, end), whole = match.span(1), False
         rest = _REST_OF_TOKEN.match(text, end)
         if rest:
             end = start + len(text[start : rest.end()].rstrip("."))
-        if start == 0 or not text[start - 1].isalnum():
+        if _REFERENCE.match(text, start) or text.startswith("<secret>", end):
+            continue
+        if not whole or start == 0 or not text[start - 1].isalnum():
             spans.append((start, end))
     return spans
 
@@ -82,13 +122,6 @@ def _linear(shape: bounded.Pattern[str]) -> Any:
         return re.compile(flags + shape.pattern.replace("0-9-_", "0-9_\\-"), options=options)
     except re.error:
         return shape
-
-
-def _is_key_line(text: str) -> bool:
-    """A line of a PEM file: nothing but 60 to 76 base64 characters of all three classes."""
-    if not 60 <= len(text) <= 100 or not _KEY_LINE.fullmatch(text):
-        return False
-    return any(c.isupper() for c in text) and any(c.islower() for c in text) and any(c.isdigit() for c in text)
 
 
 def _merged(spans: list[Span]) -> list[Span]:

@@ -18,6 +18,12 @@ TOKEN_OF = words(
 NOT_THE_VALUE = words("type name path file url len length count ids size index env var regex")
 """Last words of names that only describe a secret: `api_key_path`."""
 
+OTHER_KEYS = words(
+    """cache cell column dedup dict feature foreign group hash idempotency image input item map mask metric output
+    partition primary public row run sample sort state weight"""
+)
+"""What a key is of that opens nothing: `CACHE_KEY`."""
+
 HARMLESS_VALUES = words(
     "none null nil true false yes no undefined unset empty hidden redacted default required optional str string"
 )
@@ -35,6 +41,9 @@ SHARED_ACCOUNTS = words(
     runner sagemaker-user share shared ubuntu user users vscode work worker workspace"""
 )
 """Accounts of images and clouds, and folders beside home directories: they name no person."""
+
+SPEAKERS = words("assistant bot human model system tool user")
+"""Who speaks in a chat: no one's account."""
 
 COMMON_FOLDERS = words(
     """apps bench build cache checkpoint checkpoints code config configs dataset datasets demo deploy devel develop
@@ -58,6 +67,11 @@ PUBLIC_DOMAINS = words(
     readthedocs.org stackoverflow.com tensorflow.org ubuntu.com vllm.ai w3.org wandb.ai wikipedia.org windows.net"""
 )
 """Well-known services: which one was unreachable is evidence, and it names no one."""
+
+DOCUMENTATION = words(
+    "arxiv.org nvidia.com python.org pytorch.org readthedocs.io readthedocs.org stackoverflow.com wikipedia.org"
+)
+"""Where manuals stand: their addresses say nothing of a run."""
 
 NO_HOSTS = words(
     "localhost localhost.localdomain none null unknown host node master worker main gpu cpu cuda rank default"

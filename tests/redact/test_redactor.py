@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from rca.diagnosis import Diagnosis, Failure, Run, Setting, SourceRecord, TimelineEntry, Verdict
 from rca.redact import Redactor, redact_diagnosis
 
-from .corpus import secrets
+from .corpus import shapes
 
 
 def made_of(lines: list[str]) -> Diagnosis:
@@ -32,7 +32,7 @@ def made_of(lines: list[str]) -> Diagnosis:
 
 
 def test_every_text_is_redacted_and_counted() -> None:
-    pairs = secrets()
+    pairs = [(shape.secret, shape.line) for shape in shapes()]
     redacted = redact_diagnosis(made_of([line for _, line in pairs]))
     text = redacted.model_dump_json()
     assert not [secret for secret, _ in pairs if secret in text]
@@ -68,7 +68,7 @@ def test_none_keeps_the_diagnosis_and_says_so() -> None:
 
 
 def test_redacting_twice_changes_nothing_more() -> None:
-    once = redact_diagnosis(made_of([line for _, line in secrets()]))
+    once = redact_diagnosis(made_of([shape.line for shape in shapes()]))
     twice = redact_diagnosis(once)
     assert twice.model_copy(update={"redaction": once.redaction}) == once
 
