@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from rca.diagnosis import Diagnosis
     from rca.events import EventTable
 
-_OUR_MARKS = (b'name="generator" content="rca', b'"rca_version"', b"<!-- rca report -->", b" by rca ")
+_OUR_MARKS = (b'name="generator" content="rca', b'"rca_version"', b"<!-- rca report -->")
 _HEAD = 16_384
 
 
@@ -65,4 +65,10 @@ def _is_ours(file: Path) -> bool:
     """Whether a file carries a mark that only the reports of rca carry near their start."""
     with file.open("rb") as stream:
         head = stream.read(_HEAD)
-    return any(mark in head for mark in _OUR_MARKS)
+    return any(mark in head for mark in (*_OUR_MARKS, *_our_words()))
+
+
+def _our_words() -> list[bytes]:
+    from rca.report.words import catalogue, languages
+
+    return [catalogue(language)["text.made_by"].partition("{")[0].encode() for language in languages()]

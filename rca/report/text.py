@@ -9,13 +9,13 @@ from rca.baseline import Baseline
 from rca.diagnosis import Diagnosis, Evidence, Fix
 from rca.report.colour import paint
 from rca.report.measures import clean, one_line, percent, seconds
-from rca.report.outline import Candidate, Outline, circumstances, outline, place, reading_summary
+from rca.report.outline import Candidate, Outline, circumstance_list, outline, place, reading_summary
 from rca.report.scripts import script_place
 from rca.report.tables import first_with
 from rca.report.text_more import about, more, said
 from rca.report.translation import translated
 from rca.report.words import count, say, what_to_collect
-from rca.report.wrapping import columns, wrapped
+from rca.report.wrapping import columns, cut, wrapped
 
 LEVELS = {"confirmed": "error", "suspected": "error", "unknown": "unknown", "none": "ok"}
 REASONS = 3
@@ -58,16 +58,19 @@ class TextReport:
         verdict = diagnosis.verdict
         level = LEVELS[verdict.status]
         code = f"[{verdict.cause}]" if level == "error" else ""
-        head = f"{level}{code}: "
+        head = f"{say('text.level_' + level)}{code}: "
         first, *rest = wrapped(one_line(verdict.sentence), self.width, first=head) or [head]
         yield paint(first[: len(head)].rstrip(), level, on=self.colour) + paint(
             first[len(head.rstrip()) :], "strong", on=self.colour
         )
         for line in rest:
             yield paint(line, "strong", on=self.colour)
-        sure = f"{percent(verdict.probability)}, {one_line(verdict.words)}; " if verdict.status != "unknown" else ""
-        standing = say("status." + verdict.status).lower() if sure else say("answer.undecided")
-        yield paint(f"   {sure}{standing}", "quiet", on=self.colour)
+        standing = say("answer.undecided")
+        if verdict.status != "unknown":
+            status = say("status." + verdict.status).lower()
+            sure, words = percent(verdict.probability), one_line(verdict.words)
+            standing = say("text.standing", probability=sure, words=words, status=status)
+        yield paint(f"   {standing}", "quiet", on=self.colour)
 
     def _window(self, diagnosis: Diagnosis, plan: Outline) -> Iterator[str]:
         failure = diagnosis.failure
@@ -76,16 +79,16 @@ class TextReport:
         if at is None:
             return
         where = one_line(place(at)) or say("text.observed")
-        for parts in _ever_fewer(one_line(circumstances(at)).split(", ")):
-            line = f"{where}  ({', '.join(parts)})" if parts else where
-            if len(line) <= self.width - 6:
+        for parts in _ever_fewer([one_line(part) for part in circumstance_list(at)]):
+            line = f"{where}  ({say('list.clause').join(parts)})" if parts else where
+            if columns(line) <= self.width - 6:
                 break
         yield paint("  --> ", "place", on=self.colour) + line[: self.width - 6]
         bar = paint("   | ", "place", on=self.colour)
         text = shown.text if shown and shown.text else failure.what if failure else ""
         yield bar
         for part in clean(text).splitlines()[:4]:
-            yield bar + one_line(part, limit=self.width - 5)
+            yield bar + cut(one_line(part, limit=self.width - 5), self.width - 5)
         yield bar
 
     def _reasons(self, plan: Outline) -> Iterator[str]:
@@ -124,15 +127,15 @@ class TextReport:
         if lead is None or diagnosis.verdict.status != "suspected":
             return
         for experiment in [item for item in plan.untried if lead.cause in item.tests][:1]:
-            yield from self._note(say("text.untested"), f"{experiment.title}: {experiment.reason}")
+            yield from self._note(say("text.untested"), f"{experiment.title}{say('colon')}{experiment.reason}")
 
     def _experiments(self, diagnosis: Diagnosis, plan: Outline) -> Iterator[str]:
         for experiment in plan.tried:
             verdict = say("experiment." + experiment.verdict)
             if experiment.planted:
                 verdict = say("text.planted", verdict=verdict)
-            told = f"{experiment.title}: {verdict}. {experiment.reason} ({seconds(experiment.seconds)})"
-            yield from self._note(say("text.tested"), told)
+            told = say("experiment.told", title=experiment.title, verdict=verdict)
+            yield from self._note(say("text.tested"), f"{told} {experiment.reason} ({seconds(experiment.seconds)})")
             table = experiment.table
             if table is not None and table.paste and first_with(table, plan.tried) is experiment:
                 yield from self._note(say("text.paste"), say("table.paste_how"))
@@ -185,17 +188,18 @@ class TextReport:
             names = ", ".join(f"{h.cause} {percent(h.probability)}" + _aside(h.status) for h in others)
             more = len(plan.others) - len(others)
             heading = say("text.nearest" if verdict.status == "unknown" else "text.others")
-            listed = f"{heading}: {names}" + (f", {say('text.less_likely', count=more)}" if more else "")
+            listed = heading + say("colon") + names
+            listed += say("list.clause") + say("text.less_likely", count=more) if more else ""
             yield from wrapped(listed, self.width, rest="  ")
-        closing = f"{reading_summary(diagnosis)} by rca {diagnosis.rca_version}"
+        closing = reading_summary(diagnosis) + say("text.made_by", version=diagnosis.rca_version)
         if diagnosis.warnings:
-            closing += f", {count(len(diagnosis.warnings), 'warning')}"
+            closing += say("list.clause") + count(len(diagnosis.warnings), "warning")
         explain = say("text.more", cause=plan.lead.hypothesis.cause) if plan.lead else ""
         if explain and columns(closing) + columns(explain) + 4 > self.width:
             yield paint(closing, "quiet", on=self.colour)
             closing = explain
         elif explain:
-            closing += f".   {explain}"
+            closing += say("text.stop") + f"   {explain}"
         yield paint(closing, "quiet", on=self.colour)
 
     def _note(self, label: str, text: str) -> Iterator[str]:

@@ -28,7 +28,7 @@ def languages() -> tuple[str, ...]:
 
 @cache
 def catalogue(language: str) -> Mapping[str, str]:
-    """Key -> text in one of the `languages`."""
+    """Key -> text in one of the `languages`, as its file has them."""
     texts: dict[str, str] = json.loads((LANGUAGES / f"{language}.json").read_text(encoding="utf-8"))
     return texts
 
@@ -118,10 +118,17 @@ def strength(weight: float) -> str:
 
 
 def _texts() -> Mapping[str, str]:
-    return catalogue(_LANGUAGE.get(_ENGLISH).code)
+    return _whole(_LANGUAGE.get(_ENGLISH).code)
+
+
+@cache
+def _whole(language: str) -> Mapping[str, str]:
+    """The catalogue, in English where a text is not translated yet."""
+    return {**catalogue(ENGLISH), **catalogue(language)}
 
 
 def _counted(key: str, amount: int) -> str:
-    texts = _texts()
+    own = catalogue(_LANGUAGE.get(_ENGLISH).code)
+    texts = own if f"{key}_other" in own else catalogue(ENGLISH)
     singular = texts.get(f"{key}_one") if amount == 1 else None
     return (singular or texts[f"{key}_other"]).format(count=f"{amount:,}")

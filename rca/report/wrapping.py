@@ -4,25 +4,35 @@ from __future__ import annotations
 
 import re
 import textwrap
-import unicodedata
+from collections.abc import Iterator
 
-_WIDE = "\u1100-\u115f\u2e80-\ua4cf\uac00-\ud7a3\uf900-\ufaff\ufe30-\ufe4f\uff00-\uff60\uffe0-\uffe6"
-_CLOSING = "、。，．：；！？）】》」』”’％"
-_TOKEN = re.compile(rf"\s+|[^\s{_WIDE}]+[{_CLOSING}]*|[{_WIDE}][{_CLOSING}]*")
-"""A word, or one wide character, with the punctuation that may not begin a line."""
+from rich.cells import cell_len, set_cell_size
+
+_CLOSING = "、。，．：；！？）】》」』”’％…"
+_OPENING = "（【《「『“‘"
+_BLANKS = re.compile(r"(\s+)")
 
 
 def columns(text: str) -> int:
     """Columns that a text takes."""
-    if text.isascii():
-        return len(text)
-    return sum(
-        0 if unicodedata.combining(letter) else 1 + (unicodedata.east_asian_width(letter) in "WF") for letter in text
-    )
+    return len(text) if text.isascii() else cell_len(text)
+
+
+def cut(text: str, width: int) -> str:
+    """The text, with an ellipsis in place of what does not fit into `width` columns."""
+    return text if columns(text) <= width else set_cell_size(text, width - 1).rstrip() + "…"
+
+
+def padded(text: str, width: int) -> str:
+    """The text with blanks up to `width` columns."""
+    return text + " " * (width - columns(text))
 
 
 def wrapped(text: str, width: int, *, first: str = "", rest: str = "") -> list[str]:
-    """Return lines of at most `width` columns, unless a word alone is longer; `first` and `rest` begin them."""
+    """Return `text` in lines that begin with `first` and `rest`, of at most `width` columns unless a word is longer.
+
+    A line may end after every wide character, but not before a closing or after an opening mark.
+    """
     if (first + text).isascii():
         return textwrap.wrap(
             text,
@@ -34,7 +44,7 @@ def wrapped(text: str, width: int, *, first: str = "", rest: str = "") -> list[s
         )
     lines: list[str] = []
     line, used, empty = first, columns(first), True
-    for token in _TOKEN.findall(text):
+    for token in _tokens(text):
         blank = token.isspace()
         size = 1 if blank else columns(token)
         if not empty and used + size > width and not blank:
@@ -46,3 +56,20 @@ def wrapped(text: str, width: int, *, first: str = "", rest: str = "") -> list[s
         used += size
         empty = False
     return [*lines, *([line.rstrip()] if not empty else [])]
+
+
+def _tokens(text: str) -> Iterator[str]:
+    """Blanks, words, and wide characters each with the marks that may not part from them."""
+    for part in _BLANKS.split(text):
+        if part.isascii():
+            yield from [part] if part else []
+            continue
+        token = ""
+        for letter in part:
+            joined = letter in _CLOSING or token[-1:] in _OPENING
+            wide = cell_len(letter) == 2 or (token and cell_len(token[-1]) == 2)
+            if token and wide and not joined:
+                yield token
+                token = ""
+            token += letter
+        yield token
