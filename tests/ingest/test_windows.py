@@ -5,6 +5,7 @@ from __future__ import annotations
 import gzip
 import io
 import os
+import tracemalloc
 from pathlib import Path
 
 import pytest
@@ -129,3 +130,17 @@ def test_memory_stays_bounded(tmp_path: Path, kind: str) -> None:
     (used,) = measure([sys.executable, "-c", JOB, str(file)])
     assert used.printed.split()[1] == "1"
     assert used.peak_mb < 300
+
+
+def test_nothing_of_a_log_stays_in_memory_once_it_is_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "_PAGE", 1 << 20)
+    file = tmp_path / "rank_0.log"
+    file.write_bytes(TEXT * 60)
+    tracemalloc.start()
+    try:
+        with open_windows(Source("rank_0.log", file, file.stat().st_size), Limits()) as opened:
+            assert opened.data[:7] == b"line 1\n"
+            assert tracemalloc.get_traced_memory()[0] > 1 << 19
+        assert tracemalloc.get_traced_memory()[0] < 1 << 17  # though `opened` is still referred to
+    finally:
+        tracemalloc.stop()
