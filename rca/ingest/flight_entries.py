@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import lru_cache
 from typing import Any
 
-from rca.ingest.recorded_stacks import Frame, Places, frames_of, whole, words
+from rca.ingest.recorded_stacks import Frame, Places, whole, words
 from rca.recording import COMPLETED, LEFT, MAX_RANKS, SCHEDULED, STARTED, Call, Recording, Shapes, Transfer
 
 MAX_ENTRIES = 20_000
@@ -22,6 +23,7 @@ _TENSORS, _DIMENSIONS, _WORDS = 64, 8, 200
 _ORDER = {SCHEDULED: 0, STARTED: 1, LEFT: 2, COMPLETED: 3}
 _STATES = {"completed": COMPLETED, "started": STARTED, "scheduled": SCHEDULED}
 _COALESCED = "coalesced"
+_WHOLE, _TEXT = frozenset({int}), frozenset({str})
 
 
 @dataclass
@@ -89,19 +91,17 @@ def by_group(entries: Sequence[Any]) -> list[GroupEntries]:
 
 
 def _add(group: GroupEntries, entry: Mapping[str, Any], places: Places) -> None:
-    backend, _, op = words(entry.get("profiling_name")).partition(":")
-    op = op or backend
-    frames = frames_of(entry)
+    backend, op, pair = _named(words(entry.get("profiling_name")))
+    frames, where = places.stack(entry)
     call = Call(
-        op=op,
-        inputs=_shapes(entry.get("input_sizes")),
-        outputs=_shapes(entry.get("output_sizes")),
-        input_dtypes=_names(entry.get("input_dtypes")),
-        output_dtypes=_names(entry.get("output_dtypes")),
-        where=places.of(frames),
+        op,
+        _shapes(entry.get("input_sizes")),
+        _shapes(entry.get("output_sizes")),
+        _names(entry.get("input_dtypes")),
+        _names(entry.get("output_dtypes")),
+        where,
     )
     state = _state(entry, backend)
-    pair = _pair(op)
     if pair is not None:
         sizes, dtypes = (call.inputs, call.input_dtypes) if pair[0] else (call.outputs, call.output_dtypes)
         group.transfers.append(Transfer(*pair, _numel(sizes), ",".join(dtypes), state, call.where))
@@ -153,6 +153,13 @@ def _state(entry: Mapping[str, Any], backend: str) -> str:
     return _STATES.get(words(entry.get("state")), SCHEDULED)
 
 
+@lru_cache(maxsize=4096)
+def _named(name: str) -> tuple[str, str, tuple[bool, int, int] | None]:
+    """Read `nccl:send 0->1` as backend, operation, and who sends to whom."""
+    backend, _, op = name.partition(":")
+    return backend, op or backend, _pair(op or backend)
+
+
 def _pair(op: str) -> tuple[bool, int, int] | None:
     """Read `send 0->1` or `recv 1<-0` as (sends, source, destination)."""
     kind, _, ends = op.partition(" ")
@@ -170,15 +177,22 @@ def _pair(op: str) -> tuple[bool, int, int] | None:
 def _shapes(sizes: Any) -> Shapes:
     if not isinstance(sizes, (list, tuple)):
         return ()
-    return tuple(
-        tuple(size for size in shape[:_DIMENSIONS] if type(size) is int and 0 <= size < 1 << 62)
-        for shape in sizes[:_TENSORS]
-        if isinstance(shape, (list, tuple))
-    )
+    shapes = []
+    for shape in sizes[:_TENSORS]:
+        if isinstance(shape, (list, tuple)):
+            found = tuple(shape[:_DIMENSIONS])
+            if not _WHOLE.issuperset(map(type, found)) or (found and not 0 <= min(found) <= max(found) < 1 << 62):
+                found = tuple(size for size in found if type(size) is int and 0 <= size < 1 << 62)
+            shapes.append(found)
+    return tuple(shapes)
 
 
 def _names(dtypes: Any) -> tuple[str, ...]:
-    return tuple(words(item) for item in dtypes[:_TENSORS]) if isinstance(dtypes, (list, tuple)) else ()
+    if not isinstance(dtypes, (list, tuple)):
+        return ()
+    found = tuple(dtypes[:_TENSORS])
+    short = _TEXT.issuperset(map(type, found)) and max(map(len, found), default=0) <= _WORDS
+    return found if short else tuple(words(item) for item in found)
 
 
 def _numel(shapes: Shapes) -> int:

@@ -1,8 +1,8 @@
-"""Pickles that hold plain values only: numbers, texts, lists, tuples, dicts and sets, built without the pickle module.
+"""Pickles that hold plain values only: numbers, texts, lists, tuples, dicts and sets.
 
 PyTorch writes some of its dumps as pickles. A pickle is a program, and loading one runs it; here its opcodes are
 interpreted by a machine that knows no way to name, import or call anything. An opcode that would is refused with what
-it names.
+it names. What consists of nothing but the opcodes of PyTorch's own writer is read faster (`vetted_pickle`).
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ from typing import Any, NoReturn
 
 from rca.errors import UnreadableSource
 from rca.ingest.content import Buffer
+from rca.ingest.vetted_pickle import MAX_VETTED, Refused, load_vetted
 
 MAX_PICKLE = 256 * 1024**2
 """Bytes of a pickle; a memory snapshot of 100,000 entries with stacks needs about 50 MB."""
@@ -58,6 +59,12 @@ def read_plain(data: Buffer, *, what: str) -> Any:
         raise UnreadableSource(
             f"{what} is a pickle of {len(data):,} bytes; more than {MAX_PICKLE:,} are not read. Record fewer entries."
         )
+    plain = bytes(data[: MAX_VETTED + 1])
+    if len(plain) <= MAX_VETTED:
+        try:
+            return load_vetted(plain)
+        except Refused:
+            pass  # the machine reads what other writers make, and says what is wrong with the rest
     return _Machine(data, what).run()
 
 

@@ -34,14 +34,29 @@ class Places:
 
     def __init__(self) -> None:
         self._known: dict[tuple[int, ...], str] = {}
+        self._stacks: dict[tuple[int, ...], list[Frame]] = {}
+
+    def stack(self, entry: Mapping[str, Any]) -> tuple[list[Frame], str]:
+        """Return the recorded stack of an entry, innermost first, and the place that `of` finds in it."""
+        frames = entry.get("frames")
+        if not isinstance(frames, list) or not frames:
+            return [], ""
+        key = tuple(map(id, frames[:_FRAMES]))
+        if key not in self._stacks:
+            self._stacks[key] = frames_of(entry)
+            self._known[key] = self._found(self._stacks[key])
+        return self._stacks[key], self._known[key]
 
     def of(self, frames: Sequence[Frame]) -> str:
         """Return `train.py:41 in step` with the folder of the file; empty where no frame is the program's own."""
-        key = tuple(id(frame) for frame in frames)
+        key = tuple(map(id, frames))
         if key not in self._known:
-            own = next((frame for frame in frames if _is_own(words(frame.get("filename")))), None)
-            self._known[key] = "" if own is None else _place(own)
+            self._known[key] = self._found(frames)
         return self._known[key]
+
+    def _found(self, frames: Sequence[Frame]) -> str:
+        own = next((frame for frame in frames if _is_own(words(frame.get("filename")))), None)
+        return "" if own is None else _place(own)
 
 
 def _is_own(file: str) -> bool:
