@@ -6,7 +6,6 @@ from typing import Any, TypeVar
 
 from pydantic import BaseModel
 
-from rca.diagnosis import Diagnosis
 from rca.report.words import sentences
 
 _Model = TypeVar("_Model", bound=BaseModel)
@@ -36,9 +35,9 @@ _PLAIN = frozenset({"TimelineEntry", "Setting", "ContextLine", "OddLine", "Messa
 """Parts without a sentence in them."""
 
 
-def translated(diagnosis: Diagnosis) -> Diagnosis:
-    """Return the diagnosis as it is shown in the language in force; the same where that is English."""
-    return diagnosis if sentences() is None else _in_language(diagnosis)
+def translated(part: _Model) -> _Model:
+    """Return a diagnosis, or a part of one, as it is shown in the language in force; the same where that is English."""
+    return part if sentences() is None else _in_language(part)
 
 
 def _in_language(part: _Model) -> _Model:
