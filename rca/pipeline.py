@@ -32,7 +32,8 @@ from rca.ingest.remote import Root, run_place
 from rca.investigation import Options, tested
 from rca.notes import Notes
 from rca.observation import Progress, Readers, Reading, healthy_beside, observed, ranking_of, run_name
-from rca.redact import redact_diagnosis
+from rca.redact import Redactor, redact_diagnosis, redactor_for
+from rca.redact.table import learn_settings, redacted_events
 from rca.rules.load import Knowledge, load
 from rca.rules.schema import Calibration
 from rca.rules.testing import Judged
@@ -54,8 +55,14 @@ class Analysis:
     ranking: Ranking
     """What the rules alone say."""
     view: View
+    redactor: Redactor
+    """What put the placeholders into the diagnosis."""
     interrupted: bool = False
     """The user stopped the experiments; the diagnosis holds what was found before."""
+
+    def shown_events(self) -> EventTable:
+        """Return the events with the placeholders of the diagnosis, to be kept outside of this machine."""
+        return redacted_events(self.events, self.redactor)
 
 
 def analyze(
@@ -115,14 +122,16 @@ def examine(run_dir: Root, knowledge: Knowledge, *, options: Options, progress: 
     with notes.timed("unexplained"):
         diagnosis = _with_unexplained(diagnosis, reading, view=view, knowledge=knowledge, notes=notes)
     with notes.timed("redact"):
-        diagnosis = redact_diagnosis(diagnosis, mode=options.redact, hosts=seen.hosts)
+        redactor = redactor_for(diagnosis, mode=options.redact, hosts=seen.hosts)
+        learn_settings(events, redactor)
+        diagnosis = redact_diagnosis(diagnosis, redactor=redactor)
         if diagnosis.unexplained is not None:
             from rca.unexplained.draft import with_draft
 
             diagnosis = with_draft(diagnosis)
     diagnosis = diagnosis.model_copy(update={"timings": dict(notes.timings)})
     stopped = investigation.interrupted
-    return Analysis(diagnosis=diagnosis, events=events, ranking=ranking, view=view, interrupted=stopped)
+    return Analysis(diagnosis, events=events, ranking=ranking, view=view, redactor=redactor, interrupted=stopped)
 
 
 def judge(run_dir: Path, knowledge: Knowledge) -> Judged:

@@ -76,7 +76,11 @@ def _is_secret(name: str, value: str, *, certain: bool) -> bool:
     if kind == "password":
         return (certain and not value.startswith("/")) or (not plain_word and len(value) >= 6)
     if kind in ("some key", "pass"):
-        return len(value) >= (16 if kind == "some key" else 6) and any(c.isdigit() for c in value) and any(c.isalpha() for c in value)
+        return (
+            len(value) >= (16 if kind == "some key" else 6)
+            and any(c.isdigit() for c in value)
+            and any(c.isalpha() for c in value)
+        )
     if "/" in value[:1] or len(value) < 8:
         return False
     return not plain_word or len(value) >= 24
@@ -91,7 +95,11 @@ def _kind(name: str, value: str) -> str:
         before = words[: words.index("token")]
         said = bool(TOKEN_OF & set(before)) if before else len(value) >= 16 and not value.isalpha()
         return "key" if said else ""
-    if any((word.startswith("token") and word != "token") or (word.endswith("token") and word not in ("token", "authtoken")) for word in words):
+    if any(
+        (word.startswith("token") and word != "token")
+        or (word.endswith("token") and word not in ("token", "authtoken"))
+        for word in words
+    ):
         return ""
     if bounded.search(r"(?i)passw|passphrase|pwd|secret(?!_?-?key)", name):
         return "password"

@@ -5,14 +5,17 @@ A secret that is split by such characters is found in the plain text; `at` leads
 
 from __future__ import annotations
 
+import re as bounded
 from typing import NamedTuple
 
 import re2 as re
 
-_SIGNS = re.compile(r"[\x1b\x{ad}\x{200b}-\x{200f}\x{202a}-\x{202e}\x{2060}-\x{2064}\x{feff}]|%[0-9A-Fa-f]{2}|\\u00|&amp;|\\\r?\n")
-_DISGUISED = re.compile(
-    r"\x1b\[[0-9;:?]{0,32}[ -/]?[@-~]|\x1b\][^\x07\x1b]{0,512}(?:\x07|\x1b\\)|\x1b[@-_]|"
-    r"[\x{ad}\x{200b}-\x{200f}\x{202a}-\x{202e}\x{2060}-\x{2064}\x{feff}]|\\\r?\n[ \t]{0,80}|"
+_SIGNS = re.compile(
+    r"[\x1b\x{ad}\x{200b}-\x{200f}\x{202a}-\x{202e}\x{2060}-\x{2064}\x{feff}]|%[0-9A-Fa-f]{2}|\\u00|&amp;|\\\r?\n"
+)
+_DISGUISED = bounded.compile(
+    r"\x1b\[[0-9;:?]{0,32}[ -/]?[@-~]|\x1b\][^\x07\x1b]{0,128}(?:\x07|\x1b\\)|\x1b[@-_]|"
+    r"[\xad\u200b-\u200f\u202a-\u202e\u2060-\u2064\ufeff]|\\\r?\n[ \t]{0,80}|"
     r"%(?:25)?([2-7][0-9A-Fa-f])|\\u00([2-7][0-9A-Fa-f])|&(amp);"
 )
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Protocol
 
 from rca.diagnosis import Diagnosis
@@ -50,9 +50,29 @@ class Change(Protocol):
         """Of the version of a package."""
 
 
-def map_text(diagnosis: Diagnosis, change: Change) -> Diagnosis:
+def changed(diagnosis: Diagnosis, change: Change) -> Diagnosis:
     """The diagnosis with `change` applied to every text in it, except ids and words of a fixed vocabulary."""
     return diagnosis.model_validate(_mapped(diagnosis.model_dump(), change))
+
+
+def map_text(diagnosis: Diagnosis, change: Callable[[str], str]) -> Diagnosis:
+    """The same for a change that is the same for all texts."""
+    return changed(diagnosis, _Alike(change))
+
+
+class _Alike:
+    """One change for texts of every kind."""
+
+    def __init__(self, change: Callable[[str], str]) -> None:
+        self.text = self.place = change
+
+    def value(self, _name: str, value: str) -> str:
+        return self.text(value)
+
+    version = value
+
+    def lines(self, lines: Sequence[str]) -> list[str]:
+        return [self.text(line) for line in lines]
 
 
 def _mapped(value: Any, change: Change) -> Any:
@@ -69,7 +89,7 @@ def _fields(fields: Mapping[str, Any], change: Change) -> dict[str, Any]:
     context = fields.get("context")
     lines = _context(context, change) if context else {}
     named = isinstance(fields.get("name"), str) and "value" in fields
-    found = {}
+    found: dict[str, Any] = {}
     for key, item in fields.items():
         if key in _CODED and isinstance(item, (str, tuple)):
             found[key] = item

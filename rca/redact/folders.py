@@ -13,7 +13,9 @@ Span = tuple[int, int]
 _WORD = r"[A-Za-z0-9._@+~<>=%\-]"
 _PATH = re.compile(rf"(?:^|[\s\"'`=(:,\[{{>])((?:~?/{_WORD}+|~){{1}}(?:/{_WORD}+){{1,24}}/?)")
 _WINDOWS = re.compile(r"\b([A-Za-z]:(?:\\{1,2}[A-Za-z0-9._@+~<>\-]+){2,24})")
-_ADDRESS = re.compile(r"(?i)\b[a-z][a-z0-9+]{1,12}://(?:[^/\s@]{1,200}@)?([A-Za-z0-9.<>\-]{1,120}(?::\d+)?)((?:/[^\s\"'<>?#)]*)?)")
+_ADDRESS = re.compile(
+    r"(?i)\b[a-z][a-z0-9+]{1,12}://(?:[^/\s@]{1,200}@)?([A-Za-z0-9.<>\-]{1,120}(?::\d+)?)((?:/[^\s\"'<>?#)]*)?)"
+)
 _STORES = ("s3", "gs", "az", "abfs", "abfss", "hdfs", "file", "wasbs", "oss", "cos", "r2", "dbfs")
 
 

@@ -27,7 +27,8 @@ _CLOUD_NODE = re.compile(
     r"aks-[a-z0-9]{1,20}-\d{6,10}-vmss[0-9a-z]{6})\b"
 )
 _POD = re.compile(
-    r"(?i)(?:\bpods?[/ ]\"?|\bpod_name[\"']?\s?[=:]\s?[\"']?|\bpod[\"']?[=:]\s?[\"']?)([a-z0-9][a-z0-9\-.]{2,80}[a-z0-9])"
+    r"(?i)(?:\bpods?[/ ]\"?|\bpod_name[\"']?\s?[=:]\s?[\"']?|\bpod[\"']?[=:]\s?[\"']?)"
+    r"([a-z0-9][a-z0-9\-.]{2,80}[a-z0-9])"
 )
 _REPLICA = re.compile(r"\b([a-z][a-z0-9\-]{1,50}-[0-9a-f]{8,10}-[bcdfghjklmnpqrstvwxz2-9]{5})\b")
 _NAMED = re.compile(
@@ -35,7 +36,9 @@ _NAMED = re.compile(
     r"nodelist|batchhost|alloc_?node|slurm_submit_host|slurm_launch_node)"
     r"[\"']?\s{0,12}[=:]\s{0,3}[\"']?([A-Za-z][A-Za-z0-9.\-]{2,80})"
 )
-_VARIABLE = re.compile(r"\b(?:HOSTNAME|SLURMD_NODENAME|SLURM_(?:JOB_)?NODELIST|POD_NAME)=[\"']?([A-Za-z][A-Za-z0-9.\-]{2,80})")
+_VARIABLE = re.compile(
+    r"\b(?:HOSTNAME|SLURMD_NODENAME|SLURM_(?:JOB_)?NODELIST|POD_NAME)=[\"']?([A-Za-z][A-Za-z0-9.\-]{2,80})"
+)
 _SLURM = re.compile(
     r"\bsrun: error: ([A-Za-z][\w.\-]{1,80}): tasks? |\bON ([A-Za-z][\w.\-]{1,80}) (?:CANCELLED|FAILED)|"
     r"\b[a-z][\w.\-]{1,31}@([A-Za-z][\w\-]{1,62}(?:\.[\w\-]{1,63}){0,4}):[~/]|"

@@ -34,7 +34,8 @@ def line_span(text: str) -> Span | None:
     match = _MATERIAL.search(text)
     if match is None or len(match.group(1)) not in _WIDTHS or not _is_mixed(match.group(1)):
         return None
-    return match.span(1)
+    start, end = match.span(1)
+    return start, end
 
 
 def spans_over_lines(lines: Sequence[str]) -> dict[int, Span]:

@@ -29,7 +29,13 @@ class Known:
     """What to replace wherever it stands; `anywhere`: users and hosts without anything beside them that says so."""
 
     def __init__(
-        self, hosts: Iterable[str], users: Iterable[str], *, names: Iterable[str], folders: Iterable[str], anywhere: bool
+        self,
+        hosts: Iterable[str],
+        users: Iterable[str],
+        *,
+        names: Iterable[str],
+        folders: Iterable[str],
+        anywhere: bool,
     ) -> None:
         self._anywhere = anywhere
         self._hosts = dict.fromkeys(_usable(hosts, without=NO_HOSTS, short=True))

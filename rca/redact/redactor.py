@@ -14,7 +14,7 @@ from rca.redact.hosts import host_spans
 from rca.redact.keys import spans_over_lines
 from rca.redact.known import Known
 from rca.redact.people import user_spans
-from rca.redact.secrets import continued_spans, secret_spans
+from rca.redact.secrets import continued_spans, merged, secret_spans
 
 Mode = Literal["default", "strict", "none"]
 SECRET = "<secret>"
@@ -43,7 +43,9 @@ class Redactor:
         """Replacements by kind: secret, mail, ip, host, user, name, path."""
         self._numbers: dict[str, dict[str, int]] = {}
         strict = mode == "strict"
-        self._known = Known(hosts, users, names=names if strict else (), folders=folders if strict else (), anywhere=strict)
+        self._known = Known(
+            hosts, users, names=names if strict else (), folders=folders if strict else (), anywhere=strict
+        )
         self._learned: dict[str, list[Span]] = {}
         self._text = lru_cache(maxsize=4096)(self._redacted)
 
@@ -80,7 +82,7 @@ class Redactor:
         return self._placeholder("path", path[span[0] : span[1]]) + self.text(path[span[1] :])
 
     def learn(self, text: str) -> None:
-        """Remember the secrets, users and hosts in `text`, so that they are also replaced where nothing betrays them."""
+        """Remember secrets, users and hosts in `text`, so that they are also replaced where nothing betrays them."""
         if self.mode == "none" or len(text) < 3 or text in self._learned:
             return
         self._learned[text] = spans = secret_spans(text)
@@ -116,7 +118,7 @@ class Redactor:
             if amount:
                 counts.append((kind, amount))
 
-        replace("secret", [*self._learned.get(text, ()), *known, *self._known.secret_spans(text)])
+        replace("secret", merged([*self._learned.get(text, ()), *known, *self._known.secret_spans(text)]))
         if may_name_places(text):
             replace("mail", mail_spans(text))
             if addresses:
@@ -136,13 +138,7 @@ class Redactor:
         parts: list[str] = []
         at = amount = 0
         for start, end in spans:
-            if end <= at or ("<" in text[start:end] and kind not in ("secret", "path")):
-                continue
-            start = max(start, at)
-            if text[start:end] == SECRET:
-                continue
-            if start == at and parts and kind == "secret" and amount:
-                at = end
+            if start < at or text[start:end] == SECRET or ("<" in text[start:end] and kind not in ("secret", "path")):
                 continue
             parts += [text[at:start], SECRET if kind == "secret" else self._placeholder(kind, text[start:end])]
             at = end

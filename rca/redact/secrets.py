@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re as bounded
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from functools import lru_cache
 from typing import Any, NamedTuple
 
@@ -17,7 +17,8 @@ from rca.redact.token_shapes import token_spans
 _NAME = re.compile(r"(?i)key|token|secret|passw|pwd|passphrase|credential|[_\-]pass")
 """Without one of these words nothing is assigned to a secret's name."""
 _SHAPE = re.compile(
-    r"(?i)aws.{0,60}[\"'=]|authorization|bearer|cookie|x-auth-|private-token|api-key|AccountKey|_authToken|://[^/\s]*@|PRIVATE KEY|"
+    r"(?i)aws.{0,60}[\"'=]|authorization|bearer|cookie|x-auth-|private-token|api-key|AccountKey|_authToken|"
+    r"://[^/\s]*@|PRIVATE KEY|"
     r"[?&](?:x-amz-|x-goog-|sig|token|access_token|api_?key|key|auth|password|awsaccess|code|client_secret)|"
     r"A3T|A[BKS]IA|ACCA|eyJ|gh[pousr]_|gl(?:pat|dt|ft|soat|rt|cbt|imt|ptt|agent)-|gloas-|GR1348941|"
     r"\bsk-[\w-]{16}|[rs]k_live|SG\.|xox|hooks\.slack|/webhook|sq0csp|pypi-AgE|npm_[a-z0-9]{20}|"
@@ -45,7 +46,7 @@ def secret_spans(text: str) -> list[Span]:
     disguised = plain(text)
     if disguised is not None and disguised.text:
         found += [disguised.at(start, end) for start, end in _spans(disguised.text)]
-    return _merged(found)
+    return merged(found)
 
 
 def continued_spans(lines: Sequence[str]) -> Iterator[tuple[int, Span]]:
@@ -124,11 +125,12 @@ def _linear(shape: bounded.Pattern[str]) -> Any:
         return shape
 
 
-def _merged(spans: list[Span]) -> list[Span]:
-    merged: list[Span] = []
+def merged(spans: Iterable[Span]) -> list[Span]:
+    """The spans in order, those that overlap joined."""
+    joined: list[Span] = []
     for start, end in sorted(spans):
-        if merged and start <= merged[-1][1]:
-            merged[-1] = (merged[-1][0], max(end, merged[-1][1]))
+        if joined and start <= joined[-1][1]:
+            joined[-1] = (joined[-1][0], max(end, joined[-1][1]))
         elif end > start:
-            merged.append((start, end))
-    return merged
+            joined.append((start, end))
+    return joined

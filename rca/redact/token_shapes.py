@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re as bounded
 from collections.abc import Iterator
-from functools import lru_cache
+from functools import cache
 from typing import Any
 
 import re2 as re
@@ -180,7 +180,7 @@ def _end(text: str, prefix: str, start: int, *, cut: bool) -> int | None:
     return end if any(c.isdigit() for c in text[after:end]) else None
 
 
-@lru_cache(maxsize=None)
+@cache
 def _rest_of(prefix: str) -> Any:
     letters, least = _RESTS[prefix]
     return bounded.compile(f"{letters}{{{least},}}")

@@ -5,10 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from rca.diagnosis import Diagnosis, Redaction
-from rca.redact.every_text import map_text
+from rca.redact.every_text import changed
 from rca.redact.redactor import Mode, Redactor
 
-_NAMES = frozenset({"run_name", "experiment_name", "wandb_run_name", "wandb_project", "project", "project_name", "entity", "job_name"})
+_NAMES = frozenset(
+    {"run_name", "experiment_name", "wandb_run_name", "wandb_project", "project", "project_name", "entity", "job_name"}
+)
 """Last words of settings that hold the name of a run or of a project."""
 
 
@@ -34,14 +36,17 @@ def redact_diagnosis(
     users: Iterable[str] = (),
     redactor: Redactor | None = None,
 ) -> Diagnosis:
-    """The diagnosis with every text redacted and the counts of what was replaced; by `redactor` where there is one."""
-    if mode == "none":
-        return diagnosis.model_copy(update={"redaction": Redaction(mode=mode)})
+    """The diagnosis with every text redacted, and the counts of what was replaced.
+
+    `redactor` is one from `redactor_for`; without it, one for this diagnosis alone is made of the other options.
+    """
     chosen = redactor or redactor_for(diagnosis, mode=mode, hosts=hosts, users=users)
-    map_text(diagnosis, _Learning(chosen))
-    redacted = map_text(diagnosis, _Replacing(chosen))
+    if chosen.mode == "none":
+        return diagnosis.model_copy(update={"redaction": Redaction(mode=chosen.mode)})
+    changed(diagnosis, _Learning(chosen))
+    redacted = changed(diagnosis, _Replacing(chosen))
     counts = dict(sorted(chosen.counts.items()))
-    return redacted.model_copy(update={"redaction": Redaction(mode=mode, counts=counts)})
+    return redacted.model_copy(update={"redaction": Redaction(mode=chosen.mode, counts=counts)})
 
 
 class _Learning:

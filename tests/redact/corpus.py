@@ -45,7 +45,9 @@ def web_token(seed: str) -> str:
 def private_key(kind: str, lines: int = 6) -> str:
     """A key as its file holds it; `kind` such as `RSA `."""
     body = [drawn(f"{kind}{n}", 64, ALPHANUMERIC + "+/") for n in range(lines)] + [drawn(kind + "end", 24) + "=="]
-    return "\n".join(["-----BEGIN " + kind + "PRIVATE" + " KEY-----", *body, "-----END " + kind + "PRIVATE" + " KEY-----"])
+    return "\n".join(
+        ["-----BEGIN " + kind + "PRIVATE" + " KEY-----", *body, "-----END " + kind + "PRIVATE" + " KEY-----"]
+    )
 
 
 def _alone(name: str, prefix: str, length: int, line: str = "using {}", letters: str = ALPHANUMERIC) -> Shape:
@@ -64,6 +66,11 @@ def shapes() -> list[Shape]:
     return [*_clouds(), *_code_hosts(), *_models(), *_chat(), *_services(), *_requests(), *_databases(), *_settings()]
 
 
+def secrets() -> list[tuple[str, str]]:
+    """Secrets of one line with the lines they stand in."""
+    return [(shape.secret, shape.line) for shape in shapes() if "\n" not in shape.secret]
+
+
 def _clouds() -> list[Shape]:
     basic = ALPHANUMERIC + "+/"
     upper = string.ascii_uppercase + "234567"
@@ -78,7 +85,9 @@ def _clouds() -> list[Shape]:
         _alone("google access token", "ya29" + ".", 80, "gcloud token {}"),
         _named("google service account", '"private_key_id": "{}", "client_email": "x"', 40, HEXADECIMAL),
         _named("google client secret", "client: {}", 28, prefix="GOC" + "SPX-"),
-        _named("azure storage key", "DefaultEndpointsProtocol=https;AccountName=acc;AccountKey={}==;EndpointSuffix=x", 86),
+        _named(
+            "azure storage key", "DefaultEndpointsProtocol=https;AccountName=acc;AccountKey={}==;EndpointSuffix=x", 86
+        ),
         _named("azure shared access", "https://acc.blob.core.windows.net/c/x?sv=2022-11-02&sr=b&sig={}%3D", 43),
         _named("azure service bus", "Endpoint=sb://x/;SharedAccessKeyName=Root;SharedAccessKey={}=", 43),
         _named("azure openai", "AZURE_OPENAI_API_KEY={}", 32, HEXADECIMAL),
@@ -216,10 +225,22 @@ def _requests() -> list[Shape]:
         _named("curl user", "curl -u admin:{} https://x.acme.io/api", 18),
         _named("address with password", "https://bob:{}@mirror.acme.io/simple", 12),
         _named("encoded address", "url=https%3A%2F%2Fbob%3A{}%40mirror.acme.io%2Fsimple", 12),
-        _named("presigned s3", "https://b.s3.amazonaws.com/w.bin?X-Amz-Expires=3600&X-Amz-Signature={}&x=1", 64, HEXADECIMAL),
+        _named(
+            "presigned s3",
+            "https://b.s3.amazonaws.com/w.bin?X-Amz-Expires=3600&X-Amz-Signature={}&x=1",
+            64,
+            HEXADECIMAL,
+        ),
         _named("presigned s3 token", "https://b.s3.amazonaws.com/w?X-Amz-Security-Token={}&x=1", 200),
-        _named("presigned s3, version 2", "https://b.s3.amazonaws.com/w?AWSAccessKeyId=x&Signature={}%3D&Expires=1", 27),
-        _named("presigned gcs", "https://storage.googleapis.com/b/o?X-Goog-Algorithm=G&X-Goog-Signature={}", 256, HEXADECIMAL),
+        _named(
+            "presigned s3, version 2", "https://b.s3.amazonaws.com/w?AWSAccessKeyId=x&Signature={}%3D&Expires=1", 27
+        ),
+        _named(
+            "presigned gcs",
+            "https://storage.googleapis.com/b/o?X-Goog-Algorithm=G&X-Goog-Signature={}",
+            256,
+            HEXADECIMAL,
+        ),
         _named("query string", "GET /v1/models?access_token={}&limit=10 401", 24),
         _named("query string, api key", "GET /v1/models?limit=10&api_key={} 401", 24),
         _named("jupyter", "http://localhost:8888/lab?token={}", 48, HEXADECIMAL),

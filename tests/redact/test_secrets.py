@@ -67,7 +67,9 @@ def test_secret_in_disguise(disguise: Callable[[str], str]) -> None:
 
 
 def test_secret_in_an_encoded_address() -> None:
-    lines = {shape.name: (shape, urllib.parse.quote(shape.line, safe="")) for shape in shapes() if "\n" not in shape.line}
+    lines = {
+        shape.name: (shape, urllib.parse.quote(shape.line, safe="")) for shape in shapes() if "\n" not in shape.line
+    }
     assert [name for name, (shape, line) in lines.items() if shape.secret[-8:] in Redactor().text(line)] == []
 
 
@@ -150,7 +152,8 @@ def test_name_of_the_secret_stays_readable() -> None:
     key = drawn("readable", 40, HEXADECIMAL)
     assert Redactor().text(f"WANDB_API_KEY={key} WANDB_MODE=offline") == "WANDB_API_KEY=<secret> WANDB_MODE=offline"
     assert (
-        Redactor().text(f"password=hunter2, lr=0.1, api_key={key[:20]}") == "password=<secret>, lr=0.1, api_key=<secret>"
+        Redactor().text(f"password=hunter2, lr=0.1, api_key={key[:20]}")
+        == "password=<secret>, lr=0.1, api_key=<secret>"
     )
 
 
@@ -168,8 +171,25 @@ def test_mode_none_changes_nothing() -> None:
 
 @pytest.mark.parametrize(
     "filler",
-    ["eyJ", "sk-", "://a:", "password", "a@", "1.1.", "::", "/a", "token=", "-----BEGIN PRIVATE KEY-----", "%25", "\x1b["]
-    + ["aB3/" * 16 + "\n", "a-0.b.", "\u200b", "\\\n", "cookie: a=b;"],
+    [
+        "eyJ",
+        "sk-",
+        "://a:",
+        "password",
+        "a@",
+        "1.1.",
+        "::",
+        "/a",
+        "token=",
+        "-----BEGIN PRIVATE KEY-----",
+        "%25",
+        "\x1b[",
+        "aB3/" * 16 + "\n",
+        "a-0.b.",
+        "\u200b",
+        "\\\n",
+        "cookie: a=b;",
+    ],
 )
 def test_hostile_lines_take_linear_time(filler: str) -> None:
     line = (filler * 4096)[:4096]
