@@ -19,7 +19,7 @@ from rca import __version__
 from rca.cli_attach import attach
 from rca.cli_command import COLOR, Group, can_be_set, key
 from rca.cli_eval import evaluate
-from rca.cli_experiment import INTERRUPTED, experiment, experiment_options, options_of
+from rca.cli_experiment import INTERRUPTED, check_named, experiment, experiment_options, options_of
 from rca.cli_lab import lab
 from rca.cli_language import LANG, spoken
 from rca.cli_memory import memory
@@ -96,6 +96,7 @@ def analyze(run_dir: Root, **options: Any) -> None:
     from rca.rules.load import load
 
     knowledge = load(options["rules"], disabled=options["disable"])
+    check_named(options["experiments"], knowledge)
     chosen = options_of(
         options,
         experiments=options["experiments"],

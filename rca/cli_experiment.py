@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shlex
 import sys
 import textwrap
 from collections.abc import Callable, Sequence
@@ -24,6 +25,8 @@ if TYPE_CHECKING:
 
 _Command = TypeVar("_Command", bound=Callable[..., Any])
 INTERRUPTED = 130
+_BISECTION = "bisect_config"
+"""Runs where a healthy run is given; no rule describes it."""
 
 
 _OPTIONS = (
@@ -68,6 +71,16 @@ def options_of(given: dict[str, Any], *, experiments: str, **more: Any) -> Optio
     )
 
 
+def check_named(experiments: str, knowledge: Knowledge) -> None:
+    """Raise UsageError for a name that is no experiment, before the run is read."""
+    from rca.agent.loop import no_experiment
+
+    known = {*knowledge.experiments, _BISECTION}
+    unknown = [name for part in experiments.split(",") if (name := part.strip()) and name not in known]
+    if experiments not in {"auto", "all", "none"} and unknown:
+        raise UsageError(no_experiment(unknown, known))
+
+
 def seconds(text: str, *, option: str = "--budget") -> float:
     """Return a time such as `60s`, `5m` or `1h` in seconds. Raises UsageError."""
     scales = {"s": 1.0, "m": 60.0, "h": 3600.0}
@@ -82,7 +95,7 @@ def seconds(text: str, *, option: str = "--budget") -> float:
 
 
 @click.command(cls=Command)
-@click.argument("name", type=Known("experiment", "list", "bisect_config"), metavar="ID|list")
+@click.argument("name", type=Known("experiment", "list", _BISECTION), metavar="ID|list")
 @click.argument("run_dir", type=RunPlace(), required=False)
 @click.option("--json", "as_json", is_flag=True, help="Print as one JSON document.")
 @experiment_options
@@ -105,8 +118,9 @@ def experiment(name: str, run_dir: Root | None, as_json: bool, rules: Sequence[P
         click.echo(_listing(knowledge, as_json=as_json))
         return
     if run_dir is None:
+        check_named(name, knowledge)
         raise UsageError(f"on which run? Write: rca experiment {name} RUN_DIR")
-    _carry_out(name, run_dir, knowledge, as_json=as_json, options=options)
+    _carry_out(name, run_dir, knowledge, as_json=as_json, options={**options, "rules": rules})
 
 
 def _carry_out(name: str, run_dir: Root, knowledge: Knowledge, *, as_json: bool, options: dict[str, Any]) -> None:
@@ -116,6 +130,7 @@ def _carry_out(name: str, run_dir: Root, knowledge: Knowledge, *, as_json: bool,
     from rca.report.colour import wants_colour
     from rca.report.experiment_text import experiment_text
 
+    check_named(name, knowledge)
     chosen = options_of(options, experiments=name, redact=options["redact"])
     if name in knowledge.experiments and isinstance(run_dir, Path) and run_dir.is_dir():
         warm_up(knowledge.experiments[name], chosen.device)
@@ -131,7 +146,25 @@ def _carry_out(name: str, run_dir: Root, knowledge: Knowledge, *, as_json: bool,
         return
     on = wants_colour(options["color"], stream=sys.stdout, environ=os.environ)
     rounds = {item.chosen: item for item in analysis.diagnosis.log}
-    click.echo("\n".join(experiment_text(item, round_=rounds.get(item.id), colour=on) for item in found), nl=False)
+    click.echo(
+        "\n".join(
+            experiment_text(
+                item.model_copy(update={"repro": _again(item.id, run_dir, options)}),
+                round_=rounds.get(item.id),
+                colour=on,
+            )
+            for item in found
+        ),
+        nl=False,
+    )
+
+
+def _again(name: str, run_dir: Root, options: dict[str, Any]) -> str:
+    """The command that was typed, for one experiment: what a saved report cannot know, this terminal does."""
+    given = [item for folder in options["rules"] for item in ("--rules", str(folder))]
+    for option in ("baseline", "data", "twin"):
+        given += [f"--{option}", str(options[option])] if options[option] is not None else []
+    return shlex.join(["rca", "experiment", name, str(run_dir), *given])
 
 
 def _listing(knowledge: Knowledge, *, as_json: bool) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import textwrap
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -60,7 +61,8 @@ def list_(as_json: bool) -> None:
         return
     for fault in FAULTS.values():
         severities = "; ".join([*fault.severities, *fault.unseen])
-        click.echo(f"{fault.name:<24} {fault.cause:<34} {fault.title} ({severities})")
+        click.echo(f"{fault.name}  {fault.cause}")
+        click.echo(textwrap.fill(f"{fault.title} ({severities})", 80, initial_indent="    ", subsequent_indent="    "))
 
 
 @lab.command("make")

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import difflib
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 
@@ -153,11 +154,18 @@ def _shown(considered: Sequence[Ranked]) -> tuple[tuple[str, float, float], ...]
     return tuple((item.rule.id, round(item.bits, 4), item.rule.cost) for item in considered)
 
 
+def no_experiment(unknown: Sequence[str], known: Iterable[str]) -> str:
+    """Return the sentence for names that no experiment has, with those that look like the first."""
+    close = difflib.get_close_matches(unknown[0], list(known), n=3)
+    hint = f"did you mean {' or '.join(close)}?" if close else "`rca experiment list` shows all"
+    return f"no experiment is called {', '.join(unknown)}; {hint}"
+
+
 def _wanted(rules: Mapping[str, ExperimentRule], choose: str) -> Mapping[str, ExperimentRule]:
     if choose in {"auto", "all"}:
         return rules
     names = [name.strip() for name in choose.split(",") if name.strip()]
     unknown = [name for name in names if name not in rules]
     if unknown:
-        raise UsageError(f"no experiment is called {', '.join(unknown)}; there are {', '.join(sorted(rules))}")
+        raise UsageError(no_experiment(unknown, rules))
     return {name: rules[name] for name in names}

@@ -194,7 +194,7 @@ class Bisection:
             question=rule.question,
             prediction=rule.says,
             change=self._told(smallest),
-            control=control.summary().model_copy(update={"name": "control"}) if control is not None else None,
+            control=control.summary().model_copy(update={"name": "healthy run"}) if control is not None else None,
             treatment=treatment.summary(self.good) if treatment is not None else None,
             verdict=verdict,
             reason=reason,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+import textwrap
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -62,8 +63,19 @@ def rows(knowledge: Knowledge, wanted: Filter) -> list[Row]:
 
 
 def table(found: Sequence[Row]) -> str:
-    """Return rows as lines of text."""
-    return "\n".join(f"{row.id:<40} {row.kind:<11} {row.about:<13} {row.title}".rstrip() for row in found)
+    """Return two or more lines a row, of at most 80 columns: id, kind and what it is about, then what it says."""
+    lines = []
+    for row in found:
+        lines.append(f"{row.id}  {row.kind}, {row.about}")
+        lines += textwrap.wrap(
+            row.title,
+            80,
+            initial_indent="    ",
+            subsequent_indent="    ",
+            break_long_words=False,
+            break_on_hyphens=False,
+        )
+    return "\n".join(lines)
 
 
 def definition(knowledge: Knowledge, rule_id: str) -> str:
