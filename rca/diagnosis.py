@@ -305,7 +305,7 @@ class Verdict(_Model):
     domain: str = ""
     next_step: str = ""
     """The cheapest step that would settle it."""
-    evidence: tuple[Evidence, ...] = ()
+    reasons: tuple[Evidence, ...] = ()
     """For `none`: what shows that nothing failed."""
 
 

@@ -26,9 +26,11 @@ SHOWN = 12
 UNANSWERED = 6
 """Open questions shown of one hypothesis, the weightiest first."""
 _COMBINED = frozenset({"all", "any", "not"})
+_SHARES = ("_share", ".improvement")
+"""How the names of facts end that are shares of 1; readers expect them in per cent."""
 _COMPARING = ("baseline.", "runs.", "scaling.")
 """Facts that only the comparison of several runs yields."""
-_VALUES = re.compile(r"^(?:\w+ \| )+\w+: |: (?:\w+ \| )+\w+$| \([\w/]{1,8}\)$")
+_VALUES = re.compile(r"^(?:\w+ \| )+\w+: |: (?:\w+ \| )+\w+$| \([\w/%]{1,8}\)$")
 """The values that a fact may have, or its unit: for authors of rules, not for readers."""
 _LEANS = re.compile(r"(?:that|they|these|this|those|it)\b")
 """Begin of a meaning that leans on the one before it in the catalogue."""
@@ -96,6 +98,8 @@ def _plain(name: str, value: Any) -> str:
         return "yes" if value else "no"
     if name.endswith("_bytes") and isinstance(value, (int, float)):
         return f"{value / 2**30:.2f} GiB"
+    if "." in name and name.endswith(_SHARES) and isinstance(value, (int, float)) and 0 <= value <= 1:
+        return f"{100 * value:.3g}%"
     if isinstance(value, float):
         return f"{value:.4g}"
     return str(value)

@@ -47,7 +47,7 @@ def verdict(
             probability=probability,
             words=in_words(probability),
             status="none",
-            evidence=tuple(well),
+            reasons=tuple(well),
         )
     if kind or best is None:
         what = "" if failure is None else f" What was observed: {failure.what.rstrip('.')}."

@@ -14,6 +14,7 @@ from rca.report.chart_specs.arms import arms_spec
 from rca.report.chart_specs.curves import Line, Panel, curves_spec, gaps
 from rca.report.chart_specs.ranks import ranks_spec
 from rca.report.chart_specs.steps import steps_spec
+from rca.report.chronology import chronology
 from rca.report.measures import number, one_line
 from rca.report.outline import outline
 from rca.report.words import say, word
@@ -44,6 +45,8 @@ class Figure(NamedTuple):
     columns: tuple[str, ...] = ()
     rows: tuple[tuple[str, ...], ...] = ()
     note: str = ""
+    marks: str = ""
+    """What the lines and shades across the chart mean; only of those that are there."""
 
 
 class _Wanted(NamedTuple):
@@ -107,6 +110,16 @@ def _over(x_name: str, diagnosis: Diagnosis) -> _Wanted | None:
         ),
         rows=tuple(_statistics(line) for panel in panels for line in panel.lines),
         note=say("chart.more", count=left_out) if left_out else "",
+        marks=" ".join(
+            text
+            for text, there in (
+                (say("curves.failure", step=failure), failure is not None),
+                (say("curves.evidence"), marks),
+                (say("curves.gaps"), any(gaps(line.points) for panel in panels for line in panel.lines)),
+                (say("curves.healthy"), any(line.beside is not None for panel in panels for line in panel.lines)),
+            )
+            if there
+        ),
     )
     return _Wanted(figure, spec)
 
@@ -204,7 +217,8 @@ def _statistics(line: Line) -> tuple[str, ...]:
 
 
 def _ranks(diagnosis: Diagnosis) -> list[_Wanted]:
-    spec = ranks_spec(diagnosis.timeline)
+    failing = diagnosis.failure.rank if diagnosis.failure and len(diagnosis.run.ranks) > 1 else None
+    spec = ranks_spec([moment.entry for moment in chronology(diagnosis)], failing=failing, ranks=diagnosis.run.ranks)
     if spec is None:
         return []
     return [_Wanted(Figure(key="ranks", title=say("chart.ranks"), svg=None), spec)]

@@ -7,7 +7,7 @@ import hashlib
 import os
 import re
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextvars import copy_context
 from functools import cache, lru_cache
@@ -21,10 +21,11 @@ from rca.leads import OddLine
 from rca.report import measures, words
 from rca.report import outline as plan
 from rca.report.charts import figures
+from rca.report.chronology import FAILURE_ID, Moment, chronology
 from rca.report.json_report import DATA_ID, embedded
 from rca.report.markdown import summary
 from rca.report.scripts import script_place
-from rca.report.tables import figure_columns, first_with
+from rca.report.tables import arm_figures, figure_columns, first_with
 from rca.report.translation import translated
 from rca.report.trim import fit_to
 
@@ -59,10 +60,13 @@ def _page(saved: Diagnosis) -> str:
         charts = beside.submit(copy_context().run, figures, diagnosis)
         template = _templates()
         drawn = charts.result()
+    moments = chronology(diagnosis)
     text: str = template.render(
         d=diagnosis,
         plan=plan.outline(diagnosis),
         figures=drawn,
+        moments=moments,
+        seen_at=_seen_at(diagnosis, moments),
         anchors=Anchors(diagnosis),
         style=Markup(_asset("style.css")),
         script=Markup(script),
@@ -75,6 +79,19 @@ def _page(saved: Diagnosis) -> str:
     return text
 
 
+def _seen_at(diagnosis: Diagnosis, moments: Sequence[Moment]) -> str:
+    """Id of the evidence or of the row of the timeline that shows the failure; nothing where there is none."""
+    failure = diagnosis.failure
+    if failure is None:
+        return ""
+    lead = next((h for h in diagnosis.hypotheses if h.cause == diagnosis.verdict.cause), None)
+    shown = [item for item in lead.evidence_for if item.source] if lead is not None else []
+    spots = [(item.id, item.source, item.line) for item in shown]
+    spots += [(key, moment.entry.source, moment.entry.line) for moment in moments for key in moment.ids]
+    by_id = next((key for key, _, _ in spots if key == failure.evidence), "")
+    return by_id or next((key for key, *spot in spots if spot == [failure.source, failure.line]), "")
+
+
 class Anchors:
     """Ids of evidence and timeline entries, each given out once, so that every link lands."""
 
@@ -84,7 +101,8 @@ class Anchors:
         taken: set[str] = set()
         for prefix, key in _anchored(diagnosis):
             if key not in self._ids:
-                slug = f"{prefix}-{re.sub(r'[^A-Za-z0-9_-]+', '-', key)[:80]}"
+                slug = re.sub(r"[^A-Za-z0-9_-]+", "-", key)[:80]
+                slug = slug if slug.startswith(f"{prefix}-") else f"{prefix}-{slug}"
                 while slug in taken:
                     slug += "-"
                 taken.add(slug)
@@ -106,8 +124,11 @@ def _anchored(diagnosis: Diagnosis) -> Iterator[tuple[str, str]]:
     for hypothesis in diagnosis.hypotheses:
         for item in (*hypothesis.evidence_for, *hypothesis.evidence_against, *hypothesis.no_data):
             yield "ev", item.id
+    for item in diagnosis.verdict.reasons:
+        yield "ev", item.id
     for entry in diagnosis.timeline:
         yield "tl", entry.id
+    yield "tl", FAILURE_ID
 
 
 def context_lines(item: Evidence | OddLine) -> list[tuple[int | None, str, bool]]:
@@ -180,6 +201,7 @@ def _environment() -> Environment:
         prose=prose,
         figure_columns=figure_columns,
         first_with=first_with,
+        arm_figures=arm_figures,
         script_place=lambda experiment, diagnosis: script_place(diagnosis, experiment),
     )
     environment.tests.update(command=is_command, tabular=is_tabular)

@@ -119,6 +119,22 @@ def test_ranks_need_two_ranks_and_times() -> None:
     assert {row["r"] for row in spec["layer"][1]["data"]["values"]} == set(range(8))
 
 
+def test_the_first_failing_rank_is_marked_even_where_its_line_names_no_rank() -> None:
+    entries = [entry for entry in oom_on_many_ranks().timeline if entry.rank != 3]
+    spec = ranks_spec(entries, failing=3, ranks=range(9))
+    assert spec is not None
+    ring, name, marks = spec["layer"][1:4]
+    assert ring["data"]["values"][0]["r"] == 3
+    assert name["data"]["values"][0]["t"] == "first failure: rank 3"
+    assert (0.0, 3) in {(row["x"], row["r"]) for row in marks["data"]["values"]}
+    assert marks["encoding"]["y"]["scale"]["domain"] == list(range(9)), "ranks that said nothing have their row"
+
+
+def test_only_marks_that_are_drawn_are_explained() -> None:
+    assert figures(lr_too_high())["curves"].marks.startswith("Dashed red line: the failure at step")
+    assert figures(every()["healthy"])["curves"].marks == ""
+
+
 def test_step_shares_are_sorted() -> None:
     spec = steps_spec(Breakdown(source="t", step_us=1000, shares=(("a", 0.2), ("b", 0.8))))
     assert [row["c"] for row in spec["data"]["values"]] == ["b", "a"]

@@ -9,7 +9,7 @@ from itertools import pairwise
 
 import pytest
 
-from rca.diagnosis import Diagnosis
+from rca.diagnosis import Diagnosis, Evidence
 from rca.report.html import HtmlReport, is_command, prose
 from rca.report.json_report import DATA_ID
 
@@ -115,8 +115,32 @@ def test_unknown_says_what_would_decide(pages: dict[str, str]) -> None:
 
 def test_healthy_run_gets_no_fix_and_no_cause(pages: dict[str, str]) -> None:
     page = Page(pages["healthy"])
-    assert "No failure found" in "".join(page.all("header")[0].text)
+    assert "No failure found" in "".join(page.all("header", **{"class": "answer"})[0].text)
     assert not page.all("section", id="change")
+
+
+def test_a_healthy_run_shows_how_that_is_known() -> None:
+    healthy = every()["healthy"]
+    reason = Evidence(id="ev-1", says="The run finished.", weight=3, source="a.log", line=7, text="done")
+    verdict = healthy.verdict.model_copy(update={"reasons": (reason,)})
+    page = Page(HtmlReport().render(healthy.model_copy(update={"verdict": verdict})))
+    (shown,) = page.all("section", id="well")
+    assert "The run finished." in "".join(shown.text)
+    assert page.all("a", href="#ev-1")
+
+
+def test_what_the_agent_expected_of_each_cause_is_shown() -> None:
+    sample = lr_too_high()
+    first = sample.log[0].model_copy(update={"expected": (("numerics.bad_batch", 0.1, 0.62, 0.28), ("other", 0, 0, 1))})
+    page = Page(HtmlReport().render(sample.model_copy(update={"log": (first, *sample.log[1:])})))
+    (table,) = page.all("table", **{"class": "expected"})
+    assert "62%" in "".join(table.text)
+    assert "another cause" in "".join(table.text)
+
+
+def test_a_failure_that_was_seen_in_a_curve_is_in_the_timeline(pages: dict[str, str]) -> None:
+    rows = [e for e in Page(pages["confirmed"]).all("tr") if e.attributes.get("class") == "initiating"]
+    assert len(rows) == 1
 
 
 def test_the_diagnosis_is_inside(sample: Diagnosis) -> None:

@@ -6,7 +6,7 @@ from rca.diagnosis import Diagnosis, Experiment, Table
 from rca.report.html import HtmlReport
 from rca.report.markdown import MarkdownReport
 from rca.report.table_text import table_text
-from rca.report.tables import figure_columns, first_with
+from rca.report.tables import arm_figures, figure_columns, first_with
 from rca.report.text import TextReport
 
 TABLE = Table(
@@ -79,3 +79,11 @@ def test_a_table_belongs_to_the_first_that_holds_it(sample: Diagnosis) -> None:
     experiments = holding(sample, times=2).experiments
     assert first_with(TABLE, experiments) is experiments[0]
     assert first_with(TABLE.model_copy(update={"note": ""}), experiments) is None
+
+
+def test_figures_of_the_arms_stand_beside_each_other() -> None:
+    details = (("chance", "5.55"), ("treatment: loss", "2.1"), ("control: loss", "5.5"), ("control: shows", "NaN"))
+    found = arm_figures(details)
+    assert found.arms == ("control", "treatment")
+    assert found.rows == (("loss", "5.5", "2.1"), ("shows", "NaN", ""))
+    assert found.others == (("chance", "5.55"),)

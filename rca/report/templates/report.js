@@ -20,7 +20,8 @@
   };
 
   const copy = async (button) => {
-    const element = document.getElementById(button.dataset.copy);
+    const element = document.getElementById(button.dataset.copy ?? "page-link");
+    if ("link" in button.dataset) element.value = location.href;
     const text = element.value ?? element.textContent;
     const label = button.textContent;
     try {
@@ -77,6 +78,11 @@
     const kind = choice("kind", values("kind"), words.all);
     const order = make("select", "", { name: "order" });
     order.append(make("option", words.oldest, { value: "" }), make("option", words.newest, { value: "new" }));
+    const table = body.closest("table");
+    const times = make("select", "", { name: "times" });
+    const clocks = { both: words.both, absolute: words.absolute, relative: words.relative };
+    times.append(...Object.entries(clocks).map(([value, name]) => make("option", name, { value })));
+    times.addEventListener("input", () => { table.dataset.times = times.value; });
     const shown = make("output", "", {});
     const update = () => {
       const wanted = search.value.toLowerCase();
@@ -95,7 +101,9 @@
     for (const control of [search, rank, severity, kind]) control.addEventListener("input", update);
     bar.append(field(words.search, search));
     if (ranks.length > 1) bar.append(field(words.rank, rank));
-    bar.append(field(words.severity, severity), field(words.kind, kind), field(words.order, order), shown);
+    bar.append(field(words.severity, severity), field(words.kind, kind), field(words.order, order));
+    if (table.querySelector("th.time") && table.querySelector("th.since")) bar.append(field(words.times, times));
+    bar.append(shown);
     update();
     const first = body.querySelector("tr.initiating");
     if (first) body.closest(".scroll").scrollTop = first.offsetTop - 160;
@@ -112,7 +120,7 @@
     document.addEventListener("click", (event) => {
       const button = event.target.closest("button");
       if (!button) return;
-      if ("copy" in button.dataset) copy(button);
+      if ("copy" in button.dataset || "link" in button.dataset) copy(button);
       else if ("save" in button.dataset) save(button);
       else if ("expand" in button.dataset) expand(button);
       else if ("themeToggle" in button.dataset) { apply(isDark() ? "light" : "dark"); remember(root.dataset.theme); name(); }
