@@ -121,6 +121,7 @@ def test_lists_that_double_and_lists_that_hold_themselves_cost_nothing() -> None
 
 
 def test_caps(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(plain_pickle, "MAX_VETTED", 0)
     monkeypatch.setattr(plain_pickle, "MAX_CONTAINERS", 100)
     assert "more than 100 lists and dicts" in refusal(pickle.dumps([[] for _ in range(200)], 2))
     monkeypatch.setattr(plain_pickle, "MAX_PICKLE", 10)
