@@ -9,6 +9,8 @@ from typing import NamedTuple
 
 _GAP = re.compile(r"\{([A-Za-z0-9_.]+)\}")
 _ENDS = re.compile(r"(?<=[.!?]) +(?=\S)")
+_TOGETHER = 4
+"""Sentences that may stand together in one key."""
 
 
 class _Template(NamedTuple):
@@ -57,21 +59,37 @@ class Sentences:
                     return _GAP.sub(lambda gap, shown=shown: shown.get(gap[1], gap[0]), template.translation)  # type: ignore[misc]
         return None
 
+    def _phrase(self, text: str) -> str | None:
+        """A phrase, or a list of phrases all of which are known."""
+        for mark, own in ((", ", "、"), ("; ", "；")):
+            items = text.split(mark)
+            if len(items) > 1 and all(found := [self._found(item) for item in items]):
+                return own.join(map(str, found))
+        return self._found(text)
+
     def _pieces(self, text: str) -> str | None:
         """The text with those of its sentences translated that are known, and a known title before a colon."""
         title, colon, rest = text.partition(": ")
         if colon and (known := self._found(title)) is not None:
             return f"{known}：{self(rest)}" if not known.isascii() else f"{known}: {self(rest)}"
+        if (listed := self._phrase(text)) is not None:
+            return listed
+        if text.endswith(".") and (known := self._phrase(text[:1].lower() + text[1:-1])) is not None:
+            return known + "。"
+        if text.endswith("…") and (known := self._found(text + ".")) is not None:  # a value was missing at the end
+            return known.rstrip("。")
         pieces = _ENDS.split(text)
-        if len(pieces) == 1:
-            return None
-        found = [self._found(piece) for piece in pieces]
-        if not any(found):
-            return None
-        shown = [known or piece for known, piece in zip(found, pieces, strict=True)]
-        return "".join(
-            part + ("" if at + 1 == len(shown) or not part[-1:].isascii() else " ") for at, part in enumerate(shown)
-        )
+        shown, found, at = "", False, 0
+        while at < len(pieces):
+            ends = range(min(len(pieces), at + _TOGETHER), at, -1)
+            known, end = next(
+                ((known, end) for end in ends if (known := self._found(" ".join(pieces[at:end]))) is not None),
+                (None, at + 1),
+            )
+            part = known or pieces[at]
+            shown += (" " if shown and shown[-1].isascii() else "") + part
+            found, at = found or known is not None, end
+        return shown if found else None
 
 
 def _first_word(text: str) -> str:
