@@ -36,8 +36,10 @@ def catalogue(language: str) -> Mapping[str, str]:
 @cache
 def _of_the_analysis(language: str) -> Mapping[str, str]:
     """The sentences that the analysis itself writes into a diagnosis, and what they are in another language."""
-    file = LANGUAGES / "sentences" / f"{language}.json"
-    known: dict[str, str] = json.loads(file.read_text(encoding="utf-8")) if file.is_file() else {}
+    folder, own = LANGUAGES / "sentences" / language, LANGUAGES / "sentences" / f"{language}.json"
+    known: dict[str, str] = {}
+    for file in (*sorted(folder.glob("*.json")), own):
+        known |= json.loads(file.read_text(encoding="utf-8")) if file.is_file() else {}
     return known
 
 
