@@ -52,7 +52,7 @@ def test_what_every_fact_means_is_said(language) -> None:
 @pytest.mark.parametrize("language", OTHERS)
 def test_gaps_of_a_sentence_are_those_of_its_translation(language) -> None:
     rows = of_facts(language).items()
-    assert [key for key, text in rows if sorted(GAP.findall(key)) != sorted(GAP.findall(text))] == []
+    assert [key for key, text in rows if not text or sorted(GAP.findall(key)) != sorted(GAP.findall(text))] == []
 
 
 @pytest.mark.parametrize("language", OTHERS)
