@@ -15,6 +15,7 @@ from rca.facts.progress import clock
 from rca.facts.recorded_collectives import absence_of, agreement_of
 from rca.facts.recorded_state import Verdict, verdict
 from rca.facts.roles import owner
+from rca.facts.standing import awaited
 
 CATALOGUE: Mapping[str, str] = {
     "collective.timeout_ranks": "number of ranks whose collective timed out",
@@ -30,7 +31,7 @@ CATALOGUE: Mapping[str, str] = {
     "collective.missing_count": "number of these ranks",
     "collective.all_equal": "every rank waits in the same collective with the same size: nobody is missing or ahead",
     "collective.lagging_ranks": "ranks named by a desync report, a monitored barrier, or the smallest sequence number",
-    "collective.culprit": "the one rank that the waiting ranks point at: idle, missing, named or odd",
+    "collective.culprit": "the one rank that the waiting ranks point at: idle, missing, named, odd or elsewhere",
     "collective.timeout_s": "configured timeout (s)",
     "collective.ran_s": "time that the collective ran before it was given up (s)",
     "collective.spread_s": "seconds between the first and the last rank that gave up (s)",
@@ -171,7 +172,12 @@ def culprit(events: EventTable) -> tuple[int, str] | None:
         if named is not None and len(named[0]) == 1:
             return named[0][0], why
     odd = _odd(_largest_group(timed_out))
-    return (odd[0], "it waits in another collective than the majority") if len(odd) == 1 else None
+    if len(odd) == 1:
+        return odd[0], "it waits in another collective than the majority"
+    stood = awaited(events)
+    if stood is None or stood.rank is None:
+        return None
+    return stood.rank, f"its stack is the only one that is in no collective ({stood.frame or stood.state})"
 
 
 def pointing(events: EventTable) -> Iterator[Fact]:
@@ -179,7 +185,9 @@ def pointing(events: EventTable) -> Iterator[Fact]:
     found = culprit(events)
     if found is not None:
         recorded = _recorded(events)
+        stood = awaited(events)
         seen = list(recorded.events if recorded is not None else ()) + [wait.event.event_id for wait in waits(events)]
+        seen = seen or ([stood.event.event_id] if stood is not None else [])
         says = f"The waiting ranks point at rank {found[0]}: {found[1]}."
         yield from emit("collective.culprit", found[0], says, events=seen)
 

@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-import re
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 from rca.events import Event, EventTable
 from rca.facts.collectives import listing
 from rca.facts.emit import emit
 from rca.facts.interface import Fact, FactFunction
-from rca.facts.memo import once_per_table
-from rca.facts.roles import owner
+from rca.facts.standing import FOR_OTHERS, Stood, apart, frame_text, standing
 
 CATALOGUE: Mapping[str, str] = {
     "stack.processes": "training processes whose stack was taken",
@@ -36,75 +34,8 @@ CATALOGUE: Mapping[str, str] = {
     "stack.unchanged": "a process stood at the same place in dumps taken one after the other",
 }
 
-WAITING = frozenset({"collective", "rendezvous"})
-_FOR_OTHERS = WAITING | {"backward", "device"}
-"""In a backward pass and in a synchronisation with the device a process waits as well when a gradient is reduced."""
-MAJORITY = 0.5
-_NUMBER = re.compile(r"(?:^|[^0-9a-fx])(\d{1,5})(?=\D*$)")
 _WORKER_WORDS = {"data": "prepare data", "idle": "have no work", "lock": "wait for a lock", "running": "run"}
 _STUCK = frozenset({"lock", "network", "input", "interpreter lock", "process"})
-
-
-class Stood(NamedTuple):
-    """The last stack of one process."""
-
-    label: str
-    rank: int | None
-    state: str
-    operation: str | None
-    frame: str | None
-    """`file:line in function` of the program."""
-    event: Event
-
-    @property
-    def key(self) -> tuple[str, str | None]:
-        """What makes two processes do the same."""
-        return self.state, self.operation
-
-
-@once_per_table
-def standing(events: EventTable) -> tuple[Stood, ...]:
-    """Return the last stack of each training process, in the order of ranks."""
-    found = [event for event in events.named("process.stack", kind="process") if event.attr("process") == "main"]
-    ranks = _ranks(events, found)
-    last: dict[str, Stood] = {}
-    for event in found:
-        rank = ranks[event.event_id]
-        label = f"rank {rank}" if rank is not None else f"process {event.attr('pid') or event.source}"
-        last[label] = Stood(
-            label, rank, str(event.attr("state")), event.attr("operation"), _frame(event.attr("user_frame")), event
-        )
-    return tuple(sorted(last.values(), key=lambda one: (one.rank is None, one.rank or 0, one.label)))
-
-
-def _ranks(events: EventTable, found: Sequence[Event]) -> dict[int, int | None]:
-    """Return the rank of each dump: stated, that of its process id elsewhere, or the number in the name of its file."""
-    known = {event.event_id: owner(event) for event in found}
-    by_pid = {
-        event.attr("pid"): owner(event)
-        for event in events.events
-        if owner(event) is not None and isinstance(event.attr("pid"), int)
-    }
-    for event in found:
-        if known[event.event_id] is None:
-            known[event.event_id] = by_pid.get(event.attr("pid"))
-    if all(rank is None for rank in known.values()):
-        sources = {event.source for event in found}
-        numbers = {source: _NUMBER.search(source.rsplit("/", 1)[-1]) for source in sources}
-        ranks = sorted(int(number[1]) for number in numbers.values() if number is not None)
-        alone = Counter(event.source for event in found).most_common(1)
-        # Only a count from nought names ranks; other numbers are process ids or dates.
-        if len(ranks) == len(sources) > 1 and ranks == list(range(len(ranks))) and alone[0][1] == 1:
-            for event in found:
-                number = numbers[event.source]
-                known[event.event_id] = int(number[1]) if number is not None else None
-    return known
-
-
-def _frame(frame: Any) -> str | None:
-    if not isinstance(frame, dict) or not frame.get("file"):
-        return None
-    return f"{str(frame['file']).rsplit('/', 1)[-1]}:{frame.get('line')} in {frame.get('function')}"
 
 
 def _words(stood: Stood) -> str:
@@ -126,7 +57,7 @@ def stacks(events: EventTable) -> Iterator[Fact]:
     share = f"{count} of {len(found)} processes: the" if len(found) > 1 else "The"
     says = f"{share} main thread {_words(leading[0])}."
     yield from emit("stack.state", key[0], says, events=seen)
-    yield from emit("stack.waiting", key[0] in _FOR_OTHERS and len(found) > 1, says, events=seen)
+    yield from emit("stack.waiting", key[0] in FOR_OTHERS and len(found) > 1, says, events=seen)
     yield from emit("stack.operation", key[1], says, events=seen)
     yield from emit("stack.frame", leading[0].frame, says, events=seen)
     words = "; ".join(f"{one.label} {_words(one)}" for one in found[:8])
@@ -146,13 +77,8 @@ def stacks(events: EventTable) -> Iterator[Fact]:
 
 def _odd(found: Sequence[Stood]) -> Iterator[Fact]:
     """Name those that do something else while the majority waits for them."""
-    waiting = [one for one in found if one.state in WAITING] or [one for one in found if one.state in _FOR_OTHERS]
-    others = [one for one in found if one not in waiting]
-    if waiting and not others:
-        (key, count), *_ = Counter((one.key, one.frame) for one in waiting).most_common()
-        others = [one for one in waiting if (one.key, one.frame) != key] if count > MAJORITY * len(found) else []
-        waiting = [one for one in waiting if (one.key, one.frame) == key]
-    if not others or not waiting or (len(others) >= len(waiting) and len(others) > 1):
+    others, waiting = apart(found)
+    if not others:
         return
     seen = [one.event.event_id for one in (*others, waiting[0])]
     first = others[0]
@@ -179,7 +105,7 @@ def workers(events: EventTable) -> Iterator[Fact]:
     state, count = Counter(states).most_common(1)[0]
     stuck = sum(item in _STUCK for item in states)
     first = next(event for event, item in zip(found, states, strict=True) if item == state)
-    at = _frame(first.attr("user_frame"))
+    at = frame_text(first.attr("user_frame"))
     doing = _WORKER_WORDS.get(state, f"wait for: {state}" if state in _STUCK else state)
     says = f"{count} of {len(found)} workers of the data loader {doing}" + (f" ({at})." if at else ".")
     yield from emit("stack.workers", len(found), says, events=seen)
@@ -211,7 +137,7 @@ def unchanged(events: EventTable) -> Iterator[Fact]:
 
 
 def _stands(event: Event) -> tuple[Any, ...]:
-    return event.attr("state"), event.attr("operation"), _frame(event.attr("user_frame"))
+    return event.attr("state"), event.attr("operation"), frame_text(event.attr("user_frame"))
 
 
 FACTS: tuple[FactFunction, ...] = (stacks, workers, unchanged)

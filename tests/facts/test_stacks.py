@@ -87,3 +87,15 @@ Thread 9432 (idle): "MainThread"
     assert (found["stack.workers"], found["stack.workers_stuck"], found["stack.worker_state"]) == (1, 1, "lock")
     assert found["stack.worker_frame"] == "reader.py:10 in Clips.__getitem__"
     assert "stack.state" not in found
+
+
+def test_the_one_rank_that_is_in_no_collective_is_the_one_the_others_wait_for(facts_of: Any) -> None:
+    waits, loads = dump("barrier", C10D), dump("_next_data", LOADER)
+    found = facts_of({"rank_0.txt": waits, "rank_1.txt": loads, "rank_2.txt": waits, "rank_3.txt": waits})
+    assert found["collective.culprit"] == found["stack.odd_rank"] == 1
+    assert "collective.culprit" not in facts_of({"rank_0.txt": waits, "rank_1.txt": waits, "rank_2.txt": waits})
+
+
+def test_two_ranks_waiting_for_each_other_point_at_nobody(facts_of: Any) -> None:
+    found = facts_of({"rank_0.txt": dump("barrier", C10D), "rank_1.txt": dump("_next_data", LOADER)})
+    assert "collective.culprit" not in found
