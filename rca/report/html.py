@@ -22,6 +22,7 @@ from rca.report import measures, words
 from rca.report import outline as plan
 from rca.report.charts import figures
 from rca.report.chronology import FAILURE_ID, Moment, chronology
+from rca.report.findings import told_once
 from rca.report.json_report import DATA_ID, embedded
 from rca.report.markdown import summary
 from rca.report.scripts import script_place
@@ -85,7 +86,7 @@ def _seen_at(diagnosis: Diagnosis, moments: Sequence[Moment]) -> str:
     if failure is None:
         return ""
     lead = next((h for h in diagnosis.hypotheses if h.cause == diagnosis.verdict.cause), None)
-    shown = [item for item in lead.evidence_for if item.source] if lead is not None else []
+    shown = [item for item in told_once(lead.evidence_for) if item.source] if lead is not None else []
     spots = [(item.id, item.source, item.line) for item in shown]
     spots += [(key, moment.entry.source, moment.entry.line) for moment in moments for key in moment.ids]
     by_id = next((key for key, _, _ in spots if key == failure.evidence), "")
@@ -195,6 +196,7 @@ def _environment() -> Environment:
         place=plan.place,
         circumstances=plan.circumstances,
         pager=plan.pager_command,
+        once=told_once,
         context=context_lines,
         strength=words.strength,
         level=words.level,

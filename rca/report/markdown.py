@@ -8,8 +8,9 @@ from typing import NamedTuple
 
 from rca.baseline import Baseline
 from rca.diagnosis import Diagnosis, Evidence, Experiment
+from rca.report.findings import expectations, told_once
 from rca.report.measures import clean, clock, moment, number, numbers_list, one_line, percent, relative, seconds, size
-from rca.report.outline import Candidate, Outline, circumstances, odd_intro, outline, place, reading_summary
+from rca.report.outline import Candidate, Outline, circumstances, odd_intro, outline, place, reading_summary, redaction
 from rca.report.scripts import script_place
 from rca.report.tables import figure_columns, first_with
 from rca.report.translation import translated
@@ -108,7 +109,9 @@ def _sections(diagnosis: Diagnosis) -> Iterator[Section]:
         yield from _section(1, "section.change", _fixes(plan.lead))
         yield from _section(2, "section.why", _reasons(plan.lead))
         yield from _section(2, "section.odd", _odd(diagnosis))
-    tried = [line for e in plan.tried for line in (*_experiment(e), *_script_at(diagnosis, e))]
+    tried = [
+        line for e in plan.tried for line in (*_experiment(e), *_expected_of(diagnosis, e), *_script_at(diagnosis, e))
+    ]
     yield from _section(3, "section.experiments", tried)
     yield from _tables(plan)
     heading = "section.nearest" if diagnosis.verdict.status == "unknown" else "section.candidates"
@@ -203,8 +206,8 @@ def _reasons(lead: Candidate) -> list[str]:
     lines: list[str] = []
     for key, items in (("for", hypothesis.evidence_for), ("against", hypothesis.evidence_against)):
         if items:
-            lines += [f"**{say('evidence.' + key)}**", ""]
-            lines += [f"- {_told(item)}" for item in sorted(items, key=lambda e: -abs(e.weight))[:8]]
+            shown = told_once(items) if key == "for" else sorted(items, key=lambda e: e.weight)
+            lines += [f"**{say('evidence.' + key)}**", "", *(f"- {_told(item)}" for item in shown[:8])]
             lines.append("")
     if hypothesis.no_data:
         lines += [f"**{say('evidence.no_data')}**", ""]
@@ -268,6 +271,14 @@ def _tables(plan: Outline) -> Iterator[Section]:
 
 def _cells(cells: Iterable[str]) -> str:
     return "| " + " | ".join(cells) + " |"
+
+
+def _expected_of(diagnosis: Diagnosis, experiment: Experiment) -> list[str]:
+    rows = [
+        f"{escaped(cause)} {say('column.confirms')} {percent(yes)}, {say('column.refutes')} {percent(no)}"
+        for cause, yes, no, _ in expectations(diagnosis, experiment.id)[:3]
+    ]
+    return [f"  - {say('round.expected')}{say('colon')}{'; '.join(rows)}"] if rows else []
 
 
 def _script_at(diagnosis: Diagnosis, experiment: Experiment) -> list[str]:
@@ -370,6 +381,7 @@ def _inputs(diagnosis: Diagnosis) -> list[str]:
     run = diagnosis.run
     lines = [
         f"{reading_summary(diagnosis)}, {size(run.bytes)}; {say('redaction.mode', mode=diagnosis.redaction.mode)}.",
+        *([f"**{redaction(diagnosis)}**"] if diagnosis.redaction.mode == "none" else []),
         "",
     ]
     lines += [f"- {say('inputs.warning')} {escaped(text)}" for text in diagnosis.warnings[:10]]

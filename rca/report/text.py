@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from rca.baseline import Baseline
 from rca.diagnosis import Diagnosis, Evidence, Fix
 from rca.report.colour import paint
+from rca.report.findings import told_once
 from rca.report.measures import clean, one_line, percent, seconds
 from rca.report.outline import Candidate, Outline, circumstance_list, outline, place, reading_summary
 from rca.report.scripts import script_place
@@ -95,7 +96,7 @@ class TextReport:
         lead = plan.lead.hypothesis if plan.lead else None
         if lead is None:
             return
-        strongest = sorted(lead.evidence_for, key=lambda e: -e.weight)[: None if self.verbose else REASONS]
+        strongest = told_once(lead.evidence_for)[: None if self.verbose else REASONS]
         for item in strongest:
             yield from self._note(say("text.because"), said(item, verbose=self.verbose))
         for item in sorted(lead.evidence_against, key=lambda e: e.weight)[: None if self.verbose else 1]:

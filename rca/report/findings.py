@@ -1,0 +1,36 @@
+"""What is told of evidence and of experiments in every format: each finding once, and what was expected before."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+
+from rca.diagnosis import Diagnosis, Evidence
+from rca.report.words import say
+
+_LONG = 40
+"""Characters from which a finding is not told twice."""
+_COLON = re.compile(": |：")
+
+
+def told_once(evidence: Iterable[Evidence]) -> tuple[Evidence, ...]:
+    """Evidence, the weightiest first; a finding that several pieces quote after a colon stands in the first alone."""
+    told: list[str] = []
+    shown = []
+    for item in sorted(evidence, key=lambda entry: -entry.weight):
+        colon = _COLON.search(item.says)
+        finding = item.says[colon.end() :] if colon else item.says
+        repeated = len(finding) >= _LONG and any(finding in text for text in told)
+        told.append(item.says)
+        if not repeated:
+            shown.append(item)
+        elif colon:
+            stop = "。" if colon.group() == "：" else "."
+            shown.append(item.model_copy(update={"says": item.says[: colon.start()] + stop}))
+    return tuple(shown)
+
+
+def expectations(diagnosis: Diagnosis, experiment: str) -> tuple[tuple[str, float, float, float], ...]:
+    """What was expected of an experiment before it ran: (cause, share confirmed, refuted, open); `other` in words."""
+    found = next((r.expected for r in diagnosis.log if r.chosen == experiment and r.expected), ())
+    return tuple((say("round.other") if row[0] == "other" else row[0], *row[1:]) for row in found)
