@@ -9,6 +9,8 @@ from typing import NamedTuple
 
 _GAP = re.compile(r"\{([A-Za-z0-9_.]+)\}")
 _ENDS = re.compile(r"(?<=[.!?]) +(?=\S)")
+_OPENS = re.compile(r"(?:^|[.:!?(] ?)$")
+"""Ends of what may stand before several sentences; elsewhere a gap ends where its sentence does."""
 _TOGETHER = 4
 """Sentences that may stand together in one key."""
 
@@ -111,4 +113,8 @@ def _values(text: str, between: tuple[str, ...]) -> list[str] | None:
             return None
         values.append(text[at:found])
         at = found + len(fixed)
-    return [*values, text[at:end]] if at < end else None
+    values.append(text[at:end])
+    whole = at < end and all(
+        _OPENS.search(before) or not _ENDS.search(value) for before, value in zip(between, values, strict=False)
+    )
+    return values if whole else None

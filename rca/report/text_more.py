@@ -8,7 +8,7 @@ from typing import Literal
 from rca.diagnosis import Diagnosis, Evidence, Fix, Round
 from rca.report.measures import one_line, percent, seconds, signed, size
 from rca.report.outline import Outline, place
-from rca.report.words import count, say, strength
+from rca.report.words import count, say, shown, strength, word
 
 More = Iterator[tuple[str, str]]
 
@@ -18,7 +18,7 @@ def said(item: Evidence, *, verbose: int) -> str:
     where = place(item)
     weight = [strength(item.weight)] if verbose else []
     weight += [say("evidence.nats", weight=signed(item.weight))] if verbose > 1 else []
-    aside = ", ".join(part for part in (where, *weight) if part)
+    aside = say("list.clause").join(part for part in (where, *weight) if part)
     return f"{item.says} ({aside})" if aside else item.says
 
 
@@ -40,7 +40,7 @@ def more(diagnosis: Diagnosis, plan: Outline, verbose: int) -> More:
         for round_ in diagnosis.log:
             yield say("text.round", number=round_.number), _round(round_)
         yield from _files(diagnosis, "read")
-        times = ", ".join(f"{say('stage.' + name)} {seconds(value)}" for name, value in diagnosis.timings.items())
+        times = ", ".join(f"{word('stage', name)} {seconds(value)}" for name, value in diagnosis.timings.items())
         if times:
             yield say("text.times"), times
 
@@ -50,17 +50,24 @@ def _candidates(plan: Outline) -> More:
         hypothesis = candidate.hypothesis
         for_ = max(hypothesis.evidence_for, key=lambda item: item.weight, default=None)
         against = min(hypothesis.evidence_against, key=lambda item: item.weight, default=None)
-        parts = [f"{hypothesis.cause} {percent(hypothesis.probability)}, {say('hypothesis.' + hypothesis.status)}."]
-        parts += [f"{say('evidence.for')}: {said(for_, verbose=0)}"] if for_ else []
-        parts += [f"{say('evidence.against')}: {said(against, verbose=0)}"] if against else []
+        standing = say("hypothesis." + hypothesis.status) + say("text.stop")
+        parts = [
+            say(
+                "answer.probability",
+                probability=f"{hypothesis.cause} {percent(hypothesis.probability)}",
+                words=standing,
+            )
+        ]
+        parts += [say("evidence.for") + say("colon") + said(for_, verbose=0)] if for_ else []
+        parts += [say("evidence.against") + say("colon") + said(against, verbose=0)] if against else []
         yield say("text.candidate"), " ".join(parts)
 
 
 def _files(diagnosis: Diagnosis, status: Literal["read", "skipped"]) -> More:
     for source in diagnosis.sources:
         if source.status == status:
-            told = source.why or ", ".join(
-                part for part in (source.kind, size(source.bytes), count(source.lines, "line")) if part
+            told = source.why or say("list.clause").join(
+                part for part in (shown(source.kind), size(source.bytes), count(source.lines, "line")) if part
             )
             yield say("text." + status), f"{source.path}: {one_line(told)}"
 

@@ -10,7 +10,7 @@ from rca.report.words import sentences
 
 _Model = TypeVar("_Model", bound=BaseModel)
 
-_PROSE: dict[str, frozenset[str]] = {
+PROSE: dict[str, frozenset[str]] = {
     "Verdict": frozenset({"title", "sentence", "words", "next_step"}),
     "Hypothesis": frozenset({"title", "sentence", "summary", "decide", "falsepositives"}),
     "Evidence": frozenset({"says", "decides"}),
@@ -41,7 +41,7 @@ def translated(part: _Model) -> _Model:
 
 
 def _in_language(part: _Model) -> _Model:
-    prose = _PROSE.get(type(part).__name__, frozenset())
+    prose = PROSE.get(type(part).__name__, frozenset())
     changed = {}
     for name in type(part).model_fields:
         value = getattr(part, name)
