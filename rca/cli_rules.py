@@ -67,11 +67,11 @@ def show(rule_id: str, rules: Sequence[Path], as_json: bool) -> None:
 
 @rules.command()
 @click.argument("cause")
-@click.option("--rules", "folder", type=click.Path(path_type=Path), required=True, metavar="DIR",
+@click.option("--rules", type=click.Path(path_type=Path), required=True, metavar="DIR",
               help="Folder of your rules; made when it is not there.")  # fmt: skip
 @click.option("--from-line", "line", metavar="TEXT",
               help="The log line that gives the cause away; - reads it from standard input.")  # fmt: skip
-def new(cause: str, folder: Path, line: str | None) -> None:
+def new(cause: str, rules: Path, line: str | None) -> None:
     """Write a new cause CAUSE (domain.name) and its cases, ready to be filled in."""
     from rca.ingest.prefixes import PrefixParser, strip_colours
     from rca.ingest.timestamps import Clock
@@ -80,11 +80,11 @@ def new(cause: str, folder: Path, line: str | None) -> None:
     if line == "-":
         line = sys.stdin.readline().rstrip("\n")
     message = None if line is None else PrefixParser(Clock()).parse(strip_colours(line), 1).message
-    written = scaffold(cause, folder, line=line, message=message)
+    written = scaffold(cause, rules, line=line, message=message)
     for file in written:
         click.echo(f"wrote {file}")
     click.echo(
-        f"Fill in what says FILL IN, then: rca rules check --rules {folder} && rca rules test {cause} --rules {folder}"
+        f"Fill in what says FILL IN, then:\n  rca rules check --rules {rules} && rca rules test {cause} --rules {rules}"
     )
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 
 import pytest
 from click.testing import CliRunner, Result
@@ -38,7 +39,9 @@ def test_list_keeps_what_the_filters_say(filters, kinds) -> None:
     rows = json.loads(rca("rules", "list", *filters, "--json").stdout)
     assert rows
     assert {row["kind"] for row in rows} <= kinds
-    assert len(rca("rules", "list", *filters).stdout.splitlines()) == len(rows)
+    lines = rca("rules", "list", *filters).stdout.splitlines()
+    assert [line.split()[0] for line in lines if not line.startswith(" ")] == [row["id"] for row in rows]
+    assert max(map(len, lines)) <= 80
 
 
 def test_a_filter_that_leaves_nothing_says_what_there_is() -> None:
@@ -90,7 +93,9 @@ def test_new_points_at_the_schemas_that_lie_one_folder_higher(tmp_path) -> None:
 def test_what_is_not_filled_in_fails_the_check(team) -> None:
     checked = rca("rules", "check", "--rules", team)
     assert isinstance(checked.exception, UsageError)
-    assert all("FILL IN" in line and "lease_lost.yaml:" in line for line in checked.stdout.splitlines())
+    lines = checked.stdout.splitlines()
+    assert all("FILL IN" in line for line in lines)
+    assert {Path(line.split(":")[0]).name for line in lines} == {"lease_lost.yaml", "lease_lost.cases.yaml"}
 
 
 def test_findings_as_json(team) -> None:

@@ -86,6 +86,7 @@ def _cases(cause: Cause, knowledge: Knowledge) -> Iterator[Finding]:
         yield Finding("error", file, None, "the file is missing; write `fires:` and `silent:` cases")
         return
     cases = load_cases(file)
+    yield from check_text(file)
     if cause.maturity == "experimental":
         return
     place, start = (knowledge.files[cause.id], ("maturity",)), f"maturity {cause.maturity!r} stands for"
