@@ -26,7 +26,7 @@ SHOWN = 12
 UNANSWERED = 6
 """Open questions shown of one hypothesis, the weightiest first."""
 _COMBINED = frozenset({"all", "any", "not"})
-_SHARES = ("_share", ".improvement")
+_SHARES = ("_share", ".improvement", ".drop", "_drop", "eval.rise", ".accuracy_gap")
 """How the names of facts end that are shares of 1; readers expect them in per cent."""
 _COMPARING = ("baseline.", "runs.", "scaling.")
 """Facts that only the comparison of several runs yields."""
@@ -34,6 +34,8 @@ _VALUES = re.compile(r"^(?:\w+ \| )+\w+: |: (?:\w+ \| )+\w+$| \([\w/%]{1,8}\)$")
 """The values that a fact may have, or its unit: for authors of rules, not for readers."""
 _LEANS = re.compile(r"(?:that|they|these|this|those|it)\b")
 """Begin of a meaning that leans on the one before it in the catalogue."""
+_SAID = frozenset({"step", "steps"})
+"""Units that the sentence around the value says itself: `at step {eval.best_step}`."""
 _STOPS = re.compile("…[.…]+")
 _WORD = re.compile(r"[^\W\d_]{2}")
 _PLACEHOLDER = re.compile(r"\{([a-zA-Z0-9_.]+)\}")
@@ -87,7 +89,7 @@ def fill(template: str, values: Mapping[str, Any], facts: Mapping[str, FactLike]
             return _plain(name, values[name])
         if name in facts:
             fact = facts[name]
-            return _plain(name, fact.value) + (f" {fact.unit}" if fact.unit else "")
+            return _plain(name, fact.value) + (f" {fact.unit}" if fact.unit and fact.unit not in _SAID else "")
         return "…"
 
     return _PLACEHOLDER.sub(value, template)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from rca.collect.evidence import hypotheses
+from rca.collect.evidence import fill, hypotheses
 from rca.diagnosis import Hypothesis
 from rca.events import EventBuilder, EventTable
 from rca.facts.interface import Fact
@@ -74,3 +74,14 @@ def test_a_snippet_holds_the_numbers_of_the_run() -> None:
     assert found_for(rule, fixes=fixes).fixes[0].snippet == "lr=LR / 10"
     assert found_for(rule, fixes=fixes, settings={"learning_rate": 0.5}).fixes[0].snippet == "lr=0.05"
     assert found_for(rule, fixes=fixes, lr__peak=2.0).fixes[0].snippet == "lr=0.2"
+
+
+def test_values_stand_in_a_sentence_as_it_would_be_said() -> None:
+    facts = {
+        "eval.rise": Fact("eval.rise", 0.8),
+        "eval.best_step": Fact("eval.best_step", 25, unit="step"),
+        "gpu.clock_drop": Fact("gpu.clock_drop", 0.215),
+        "memory.static_gib": Fact("memory.static_gib", 12.5, unit="GiB"),
+    }
+    said = fill("Up {eval.rise} from step {eval.best_step}; {gpu.clock_drop}, {memory.static_gib}, {a.b}.", {}, facts)
+    assert said == "Up 80% from step 25; 21.5%, 12.5 GiB, …."
