@@ -9,13 +9,15 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from rca.ingest.content import Buffer
+from rca.ingest.content import Buffer, give_back
 from rca.ingest.log_records import Record, time_text
 
 _JOINED = 1 << 20
 """Bytes of one message that a runtime split and that are joined again."""
 _LONGEST = 4 << 20
 """Bytes of one line that are looked at; a runtime cuts messages at 16 kB, clouds at 256 kB."""
+_GIVE_BACK = 16 << 20
+"""Bytes after which the pages of a mapped file are given back."""
 CRI = re.compile(
     rb"(?P<time>(?:19|20)\d\d-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d{1,9})?(?:Z|[+-]\d\d:\d\d)) (?P<stream>stdout|stderr) "
     rb"(?P<tag>[FP])(?::[\w:]{1,40})?(?: (?P<text>.*))?$"
@@ -49,7 +51,11 @@ def parsed(line: bytes) -> dict[str, Any] | None:
 def numbered(data: Buffer) -> Iterator[tuple[int, int, bytes]]:
     """Yield (1-based line, offset, bytes) of every line."""
     start, line, size = 0, 1, len(data)
+    given = _GIVE_BACK
     while start < size:
+        if start > given:
+            give_back(data, start)
+            given = start + _GIVE_BACK
         end = data.find(b"\n", start)
         end = size if end < 0 else end
         yield line, start, bytes(data[start : min(end, start + _LONGEST)]).rstrip(b"\r")

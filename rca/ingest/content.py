@@ -85,6 +85,12 @@ def open_content(source: Source, limits: Limits) -> Iterator[Content]:
         raise UnreadableSource(opening_reason(source.file, error)) from error
 
 
+def give_back(data: Buffer, until: int) -> None:
+    """Let the system take back the pages of a mapped file up to a byte; they are read again where they are needed."""
+    if isinstance(data, mmap.mmap) and hasattr(mmap, "MADV_DONTNEED"):
+        data.madvise(mmap.MADV_DONTNEED, 0, until // mmap.PAGESIZE * mmap.PAGESIZE)
+
+
 @contextmanager
 def open_source(file: Place, limits: Limits | None = None) -> Iterator[IO[bytes]]:
     """Give the same bytes as a stream that can seek, so that places in the event table can be read again.

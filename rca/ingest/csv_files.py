@@ -21,7 +21,8 @@ from rca.ingest.interface import IngestContext, Ingested, Source
 from rca.ingest.metric_table import add_metrics
 from rca.ingest.prometheus_query import add_labelled_columns
 from rca.ingest.sample_files import SAMPLE_COLUMNS, add_samples
-from rca.ingest.structured import decode, plain_name, read_lines
+from rca.ingest.sampled_lines import read_sampled
+from rca.ingest.structured import decode, plain_name
 
 MAX_ROWS = 1_000_000
 DELIMITERS = (",", "\t", ";", "|")
@@ -136,7 +137,8 @@ class CsvIngestor:
 
     def read(self, source: Source, context: IngestContext) -> Ingested:
         """Read the columns; a row without a number adds nothing."""
-        data, _cut, notes = read_lines(source, context)
+        found = read_sampled(source, context)
+        data, notes = found.data, found.warnings
         table = read_table(data, path=source.path)
         out = EventBuilder(source.path, rank=source.rank, host=source.host)
         described = add_described(out, _Lists(table), path=source.path)
@@ -149,4 +151,6 @@ class CsvIngestor:
             *add_metrics(out, {**columns, **generation_columns(table)}, lines=table.lines),
         ]
         add_samples(out, _small(table), path=source.path)
-        return Ingested(out.build(), lines=len(table.lines) + 1, bytes=len(data), warnings=tuple(warnings))
+        return Ingested(
+            found.placed(out.build()), lines=len(table.lines) + 1, bytes=len(data), warnings=tuple(warnings)
+        )

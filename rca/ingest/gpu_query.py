@@ -16,7 +16,8 @@ from rca.ingest.device_names import QUERY, card_name, column_name, plain, readin
 from rca.ingest.device_readings import Device, DeviceColumn, Rows, add_device_columns, by_round, device_of
 from rca.ingest.interface import IngestContext, Ingested, Source
 from rca.ingest.metric_table import add_metrics, time_of
-from rca.ingest.structured import decode, read_lines
+from rca.ingest.sampled_lines import read_sampled
+from rca.ingest.structured import decode
 
 _DEVICE_COLUMNS = ("index", "gpu", "gpu_id", "deviceid", "device", "gpu_uuid", "uuid", "gpu_bus_id", "pci.bus_id")
 _HOST_COLUMNS = ("hostname", "host", "node", "nodename")
@@ -63,14 +64,17 @@ class GpuQueryIngestor:
 
     def read(self, source: Source, context: IngestContext) -> Ingested:
         """Read the readings of every device."""
-        data, _cut, notes = read_lines(source, context)
+        found = read_sampled(source, context)
+        data, notes = found.data, found.warnings
         out = EventBuilder(source.path, rank=source.rank, host=source.host)
         names = headless_names(decode(data[:4096]).split("\n", maxsplit=1)[0])
         table = read_table(", ".join(names).encode() + b"\n" + data if names else data, path=source.path)
         if names:
             table.lines = table.lines - 1
         warnings = [*notes, *table.warnings, *add_readings(out, table)]
-        return Ingested(out.build(), lines=len(table.lines) + 1, bytes=len(data), warnings=tuple(warnings))
+        return Ingested(
+            found.placed(out.build()), lines=len(table.lines) + 1, bytes=len(data), warnings=tuple(warnings)
+        )
 
 
 def headless_names(row: str) -> list[str]:

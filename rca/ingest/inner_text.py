@@ -6,7 +6,7 @@ import io
 import json
 import stat
 from array import array
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
 from tempfile import NamedTemporaryFile
@@ -14,11 +14,15 @@ from typing import IO, Any, Literal
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from rca.ingest.interface import IngestContext, Ingested, Ingestor, Place, Source
 
 _IN_MEMORY = 1 << 20
 """Bytes of one text that are kept in memory; more goes to a temporary file, which the text reader can map."""
+_FAR = 1 << 31
+
+_Numbers = Callable[[], "np.ndarray[Any, Any]"]
 
 
 @dataclass(frozen=True)
@@ -52,13 +56,41 @@ class TextPlace:
         return io.BytesIO(self._data)
 
 
+class _Places:
+    """Whole numbers that mostly grow by little, in four bytes each."""
+
+    def __init__(self) -> None:
+        self._steps = array("i")
+        self._last = 0
+        self._leaps: list[tuple[int, int]] = []
+
+    def __len__(self) -> int:
+        return len(self._steps)
+
+    def append(self, value: int) -> None:
+        """Add a number."""
+        step = value - self._last
+        self._last = value
+        if not -_FAR < step < _FAR:
+            self._leaps.append((len(self._steps), step))
+            step = 0
+        self._steps.append(step)
+
+    def values(self) -> np.ndarray[Any, Any]:
+        """Return all of them."""
+        found = np.cumsum(np.frombuffer(self._steps, dtype=np.int32), dtype=np.int64)
+        for index, step in self._leaps:
+            found[index:] += step
+        return found
+
+
 class InnerText:
     """Collects the lines of a text with the place of each in the file that holds it."""
 
     def __init__(self) -> None:
         self._memory = io.BytesIO()
         self._file: IO[bytes] | None = None
-        self._lines, self._offsets = array("q"), array("q")
+        self._lines, self._offsets = _Places(), _Places()
 
     def __len__(self) -> int:
         return len(self._lines)
@@ -89,25 +121,26 @@ class InnerText:
             return self._placed(reader.read(replace(source, file=Path(file.name), size=file.tell()), context))
 
     def _placed(self, read: Ingested) -> Ingested:
-        lines, offsets = (np.frombuffer(item, dtype=np.int64) for item in (self._lines, self._offsets))
-        return replace(read, events=placed(read.events, lines, offsets))
+        return replace(read, events=placed(read.events, self._lines.values, self._offsets.values))
 
 
-def placed(events: pa.Table, lines: np.ndarray[Any, Any], offsets: np.ndarray[Any, Any]) -> pa.Table:
-    """Return the events with line and offset of the outer file; `lines[k]` is where inner line k + 1 stands."""
+def placed(events: pa.Table, lines: _Numbers, offsets: _Numbers) -> pa.Table:
+    """Return the events with line and offset of the outer file; the k-th of `lines` is where inner line k + 1 stands.
+
+    They are asked for one after the other: of a log of gigabytes either takes a hundred megabytes.
+    """
     inner = events["line"].combine_chunks().to_pandas().to_numpy(dtype=float, na_value=np.nan)
-    known = np.isfinite(inner) & (inner >= 1) & (inner <= len(lines))
-    index = np.where(known, np.nan_to_num(inner), 1).astype(np.int64) - 1
     table = events
-    for name, values in (("line", lines), ("offset", offsets)):
+    for name, numbers in (("offset", offsets), ("line", lines)):
+        values = numbers()
+        known = np.isfinite(inner) & (inner >= 1) & (inner <= len(values))
+        index = np.where(known, np.nan_to_num(inner), 1).astype(np.int64) - 1
         column = pa.array(values[index] if len(values) else index, mask=~known)
         table = table.set_column(table.schema.get_field_index(name), table.schema.field(name), column)
-    if not pa.compute.any(pa.compute.equal(table["kind"].cast(pa.string()), "exception")).as_py():
-        return table
-    attrs = [_chain_placed(item, lines) for item in table["attrs"].to_pylist()]
-    return table.set_column(
-        table.schema.get_field_index("attrs"), table.schema.field("attrs"), pa.array(attrs, type=pa.string())
-    )
+        if name == "line" and pc.any(pc.equal(table["kind"].cast(pa.string()), "exception")).as_py():
+            attrs = pa.array([_chain_placed(item, values) for item in table["attrs"].to_pylist()], type=pa.string())
+            table = table.set_column(table.schema.get_field_index("attrs"), table.schema.field("attrs"), attrs)
+    return table
 
 
 def _chain_placed(attrs: str | None, lines: np.ndarray[Any, Any]) -> str | None:

@@ -10,23 +10,22 @@ import json
 from collections.abc import Iterator
 from dataclasses import replace
 from datetime import datetime, timedelta, timezone
-from pathlib import PurePosixPath
 from typing import Any, NamedTuple
-
-import numpy as np
-import pyarrow as pa
 
 from rca.errors import UnreadableSource
 from rca.ingest.cells import whole
-from rca.ingest.inner_text import TextPlace
+from rca.ingest.container_lines import numbered, parsed
+from rca.ingest.content import Buffer, give_back, open_content
+from rca.ingest.inner_text import InnerText
 from rca.ingest.interface import IngestContext, Ingested, Ingestor, Source
-from rca.ingest.structured import read_bounded
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=timezone.utc)
 _LAST = 4_102_444_800_000_000
 """The year 2100 in microseconds: a journal claims no later time."""
 _JSON, _EXPORT, _DMESG = b'"__REALTIME_TIMESTAMP"', b"__REALTIME_TIMESTAMP=", b'"dmesg": ['
 _LONGEST = 16_384
+_GIVE_BACK = 16 << 20
+"""Bytes after which the pages of a mapped file are given back."""
 
 
 class _Record(NamedTuple):
@@ -56,22 +55,19 @@ class JournalIngestor:
 
     def read(self, source: Source, context: IngestContext) -> Ingested:
         """Read the messages. Raises UnreadableSource where there is none."""
-        data, _cut, notes = read_bounded(source, context)
-        form = _form(data[:4096])
-        reader = _dmesg if form is _DMESG else _export if form is _EXPORT else _lines
-        records = list(reader(data))
-        if not records:
+        text = InnerText()
+        with open_content(source, context.limits) as content:
+            data, notes = content.data, content.warnings
+            form = _form(bytes(data[:4096]))
+            reader = _dmesg if form is _DMESG else _export if form is _EXPORT else _lines
+            size, last = len(data), 0
+            for record in reader(data):
+                text.add(_shown(record), record.line, record.offset)
+                last = record.line
+        if not len(text):
             raise UnreadableSource(f"{source.path} is a journal without a message.")
-        text = "\n".join(_shown(record) for record in records).encode("utf-8", "replace")
-        inner = TextPlace(PurePosixPath(source.path).name, text, source.file.parent)
-        found = self._text.read(replace(source, file=inner, size=len(text)), context)
-        return replace(
-            found,
-            events=_placed(found.events, records),
-            lines=data.count(b"\n"),
-            bytes=len(data),
-            warnings=(*notes, *found.warnings),
-        )
+        found = text.read(self._text, source, context)
+        return replace(found, lines=last, bytes=size, warnings=(*notes, *found.warnings))
 
 
 def _form(head: bytes) -> bytes | None:
@@ -82,18 +78,12 @@ def _form(head: bytes) -> bytes | None:
     return _DMESG if _DMESG in head[:200] and head.lstrip()[:1] == b"{" else None
 
 
-def _lines(data: bytes) -> Iterator[_Record]:
+def _lines(data: Buffer) -> Iterator[_Record]:
     """Yield the records of `journalctl -o json`: one object a line."""
-    offset = 0
-    for number, raw in enumerate(data.split(b"\n"), start=1):
-        if raw.strip():
-            try:
-                item = json.loads(raw)
-            except (ValueError, RecursionError):
-                item = None
-            if isinstance(item, dict) and (record := _of_fields(item, number, offset)) is not None:
-                yield record
-        offset += len(raw) + 1
+    for number, offset, raw in numbered(data):
+        item = parsed(raw)
+        if item is not None and (record := _of_fields(item, number, offset)) is not None:
+            yield record
 
 
 def _of_fields(fields: dict[str, Any], line: int, offset: int) -> _Record | None:
@@ -122,15 +112,19 @@ def _micros(fields: dict[str, Any]) -> int | None:
     return int(text) if text.isascii() and text.isdigit() and len(text) <= 16 else None
 
 
-def _export(data: bytes) -> Iterator[_Record]:
+def _export(data: Buffer) -> Iterator[_Record]:
     """Yield the records of `journalctl -o export`: `NAME=value` lines, an empty line between records."""
     fields: dict[str, Any] = {}
     place = (1, 0)
     line, position = 1, 0
+    given = 0
     while position < len(data):
+        if position - given > _GIVE_BACK:
+            give_back(data, position)
+            given = position
         end = data.find(b"\n", position)
         end = len(data) if end < 0 else end
-        raw = data[position:end]
+        raw = bytes(data[position:end])
         follow = end + 1
         name, sign, value = raw.partition(b"=")
         if not raw:
@@ -149,19 +143,19 @@ def _export(data: bytes) -> Iterator[_Record]:
                 break
             if name == b"MESSAGE":
                 place = (line, position)
-            fields[name.decode("ascii", "replace")] = data[start : start + length].decode("utf-8", "replace")
+            told = bytes(data[start : start + length])
+            fields[name.decode("ascii", "replace")] = told.decode("utf-8", "replace")
             follow = start + length + 1
-        line += data.count(b"\n", position, min(follow, len(data)))
+        line += bytes(data[position:follow]).count(b"\n")
         position = follow
     if (record := _of_fields(fields, *place)) is not None:
         yield record
 
 
-def _dmesg(data: bytes) -> Iterator[_Record]:
+def _dmesg(data: Buffer) -> Iterator[_Record]:
     """Yield the records of `dmesg --json`, which writes one field a line; a file that was cut off keeps its start."""
-    offset = 0
     uptime: float | None = None
-    for number, raw in enumerate(data.split(b"\n"), start=1):
+    for number, offset, raw in numbered(data):
         field = raw.strip().rstrip(b",")
         for name in (b'"time":', b'"msg":'):
             at = field.find(name)
@@ -175,7 +169,6 @@ def _dmesg(data: bytes) -> Iterator[_Record]:
                 uptime = float(value)
             elif isinstance(value, str):
                 yield _Record(number, offset, value, program="kernel", uptime=uptime)
-        offset += len(raw) + 1
 
 
 def _shown(record: _Record) -> str:
@@ -192,16 +185,3 @@ def _shown(record: _Record) -> str:
         return f"{time} {message}"
     pid = f"[{record.pid}]" if record.pid.isdigit() and len(record.pid) <= 8 and program != "kernel" else ""
     return f"{time} {host} {program}{pid or ('' if program == 'kernel' else '[0]')}: {message}"
-
-
-def _placed(events: pa.Table, records: list[_Record]) -> pa.Table:
-    """Point the events at the records of the file instead of the lines that were made of them."""
-    lines = np.array([0, *(record.line for record in records)], dtype=np.int64)
-    offsets = np.array([0, *(record.offset for record in records)], dtype=np.int64)
-    made = events["line"].fill_null(0).to_numpy().astype(np.int64)
-    at = np.clip(made, 0, len(records))
-    missing = events["line"].is_null().to_numpy()
-    for name, places in (("line", lines), ("offset", offsets)):
-        column = pa.array(places[at], type=pa.int64(), mask=missing)
-        events = events.set_column(events.schema.get_field_index(name), events.schema.field(name), column)
-    return events

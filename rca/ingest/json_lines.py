@@ -14,7 +14,8 @@ from rca.ingest.generated_text import generation_columns
 from rca.ingest.interface import IngestContext, Ingested, Source
 from rca.ingest.metric_table import add_metrics
 from rca.ingest.sample_files import add_samples
-from rca.ingest.structured import decode, flatten, plain_name, read_lines
+from rca.ingest.sampled_lines import read_sampled
+from rca.ingest.structured import decode, flatten, plain_name
 
 MAX_KEYS = 256
 """Keys of one record that are looked at."""
@@ -72,8 +73,9 @@ class JsonLinesIngestor:
 
     def read(self, source: Source, context: IngestContext) -> Ingested:
         """Read every line that holds an object. Raises UnreadableSource where none does."""
-        data, _cut, notes = read_lines(source, context)
-        found = list(records_of(decode(data).splitlines()))
+        sampled = read_sampled(source, context)
+        data, notes = sampled.data, sampled.warnings
+        found = list(records_of(decode(data).split("\n")))
         rows = [(line, row) for line, row in found if row is not None]
         if not rows:
             raise UnreadableSource(f"{source.path} holds no JSON object on any line.")
@@ -81,4 +83,4 @@ class JsonLinesIngestor:
         warnings = [*notes, *add_records(out, rows)]
         if bad := len(found) - len(rows):
             warnings.append(f"{source.path}: {bad} lines are no JSON objects and were left out.")
-        return Ingested(out.build(), lines=len(found), bytes=len(data), warnings=tuple(warnings))
+        return Ingested(sampled.placed(out.build()), lines=len(found), bytes=len(data), warnings=tuple(warnings))

@@ -16,7 +16,8 @@ from rca.ingest.cells import number
 from rca.ingest.config_rows import add_settings
 from rca.ingest.interface import IngestContext, Ingested, Source
 from rca.ingest.metric_table import add_metrics, column_of, time_of
-from rca.ingest.structured import MAX_SETTINGS_FILE, decode, parse_yaml, plain_name, read_lines, read_whole
+from rca.ingest.sampled_lines import read_sampled
+from rca.ingest.structured import MAX_SETTINGS_FILE, decode, parse_yaml, plain_name, read_whole
 
 _POINT = re2.compile(r"\d{12,14} \S+ -?\d{1,18}(?: \S+ \S+)?")
 _LONGEST_VALUE = 6000
@@ -55,7 +56,8 @@ class MlflowIngestor:
         """Read one metric, parameter or tag, whose path is its name, or the state of a run."""
         if plain_name(source.path) == "meta.yaml":
             return _state(source, context)
-        data, _cut, notes = read_lines(source, context)
+        sampled = read_sampled(source, context)
+        data, notes = sampled.data, sampled.warnings
         text = decode(data)
         out = EventBuilder(source.path)
         parts = PurePosixPath(source.path).parts
@@ -76,7 +78,7 @@ class MlflowIngestor:
             _add_readings(out, device, times, values, lines)
         else:
             warnings = add_metrics(out, {"timestamp": times, "step": steps, name: values}, lines=lines)
-        return Ingested(out.build(), lines=len(found), bytes=len(data), warnings=(*notes, *warnings))
+        return Ingested(sampled.placed(out.build()), lines=len(found), bytes=len(data), warnings=(*notes, *warnings))
 
 
 def _below_run(parts: tuple[str, ...]) -> str | None:

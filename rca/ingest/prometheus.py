@@ -13,7 +13,8 @@ from rca.ingest.device_names import dcgm_name
 from rca.ingest.gpu_query import THROTTLE_BITS
 from rca.ingest.interface import IngestContext, Ingested, Source
 from rca.ingest.prometheus_names import known_name, owner_of
-from rca.ingest.structured import decode, read_lines
+from rca.ingest.sampled_lines import read_sampled
+from rca.ingest.structured import decode
 
 _SAMPLE = re2.compile(
     r"([a-zA-Z_:][\w:]*)(?:\{([^\n]*)\})?[ \t]+([^\s{}]{1,32})(?:[ \t]+([0-9]{10,16}(?:\.[0-9]{1,9})?))?[ \t]*"
@@ -34,7 +35,8 @@ class PrometheusIngestor:
 
     def read(self, source: Source, context: IngestContext) -> Ingested:
         """Read the samples; histogram buckets are left out, a histogram's mean is added."""
-        data, _cut, notes = read_lines(source, context)
+        found = read_sampled(source, context)
+        data, notes = found.data, found.warnings
         lines = decode(data).splitlines()
         out = EventBuilder(source.path, rank=source.rank, host=source.host)
         totals: dict[tuple[str, str], dict[str, float]] = {}
@@ -52,7 +54,7 @@ class PrometheusIngestor:
                 out.add(kind="metric", name=f"{name}_mean", line=len(lines), value=mean, attrs=labels)
         if not len(out):
             raise UnreadableSource(f"{source.path} holds no Prometheus sample.")
-        return Ingested(out.build(), lines=len(lines), bytes=len(data), warnings=notes)
+        return Ingested(found.placed(out.build()), lines=len(lines), bytes=len(data), warnings=notes)
 
 
 def _micros(text: str) -> int:

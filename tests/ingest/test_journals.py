@@ -98,3 +98,26 @@ def test_prefixes_of_the_journal_for_people(
 ) -> None:
     (xid,) = named("journal.txt", f"{line}\n", "nvidia.xid")
     assert (xid.host, xid.time is not None) == (host, timed)
+
+
+def test_a_journal_of_any_size_is_read_to_its_end(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("rca.ingest.content.IN_MEMORY", 1 << 16)
+    monkeypatch.setattr("rca.ingest.journals._GIVE_BACK", 1 << 14)
+    monkeypatch.setattr("rca.ingest.container_lines._GIVE_BACK", 1 << 14)
+    for name in ("journal.json", "journal.export"):
+        rows = [*(f"usb 1-1: message {number}" for number in range(2_000)), XID]
+        times = [str(1_700_000_000_000_000 + at) for at in range(len(rows))]
+        said = zip(times, rows, strict=True)
+        if name.endswith("json"):
+            lines = [json.dumps({"__REALTIME_TIMESTAMP": time, "MESSAGE": row}) for time, row in said]
+        else:
+            lines = [f"__CURSOR=a\n__REALTIME_TIMESTAMP={time}\nMESSAGE={row}\n" for time, row in said]
+        file = tmp_path / name
+        file.write_text("\n".join(lines) + "\n")
+        given = Source(path=name, file=file, size=file.stat().st_size)
+        _, ingested = read_source(given, INGESTORS, IngestContext(signatures=tuple(load().signatures.values())))
+        assert ingested is not None
+        found = [row for row in ingested.events.to_pylist() if "Xid" in (row["text"] or "")]
+        assert {row["offset"] for row in found} == {
+            file.read_bytes().rfind(b"MESSAGE=" if name.endswith("export") else b"{")
+        }
