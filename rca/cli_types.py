@@ -28,6 +28,8 @@ class RunPlace(click.ParamType["Root"]):
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Root:
         """Return the place; UsageError for one that is not there."""
+        if ctx is not None and ctx.resilient_parsing:  # the shell completes: nothing is read
+            return Path(str(value))
         from rca.ingest.remote import run_place
 
         return run_place(value)

@@ -8,10 +8,11 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 from rca.errors import UsageError
-from rca.report.interface import Renderer
 
 if TYPE_CHECKING:
     from importlib.metadata import EntryPoint
+
+    from rca.report.interface import Renderer
 
 ENTRY_POINT = "rca.formats"
 """Group of entry points; each names a class whose instances are renderers (see interface.py)."""
@@ -50,7 +51,7 @@ def renderer(name: str) -> Renderer:
     return made
 
 
-class _Formats(Mapping[str, Renderer]):
+class _Formats(Mapping[str, "Renderer"]):
     """All formats as a mapping."""
 
     def __getitem__(self, name: str) -> Renderer:
