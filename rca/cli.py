@@ -5,6 +5,7 @@ from __future__ import annotations
 import atexit
 import errno
 import gc
+import io
 import os
 import signal
 import sys
@@ -113,8 +114,10 @@ def analyze(run_dir: Root, **options: Any) -> None:
             options=chosen,
             progress=tell,
         )
+    if options["redact"] == "none":
+        click.echo("warning: nothing is redacted; do not pass on what is written here", err=True)
     if options["save_events"] is not None:
-        save_events(analysis.events, options["save_events"])
+        save_events(analysis.shown_events(), options["save_events"])
     diagnosis = analysis.diagnosis
     with spoken(options["lang"], options["rules"]):
         if options["as_json"] or options["output"] == "-":
@@ -193,12 +196,14 @@ def _run(call: Callable[[], Any]) -> int:
     try:
         result = call()
     except RcaError as error:
-        click.echo(f"rca: {error}", err=True)
+        click.echo(f"rca: {_shown(str(error))}", err=True)
         return error.exit_code
     except click.exceptions.Exit as stop:
         return stop.exit_code
     except click.ClickException as error:
-        error.show()
+        told = io.StringIO()
+        error.show(file=told)
+        click.echo(_shown(told.getvalue()), nl=False, err=True)
         _tell_source(error)
         return 2
     except (KeyboardInterrupt, click.Abort):
@@ -217,6 +222,12 @@ def _run(call: Callable[[], Any]) -> int:
     except Exception:
         return _internal_error()
     return result if isinstance(result, int) else 0
+
+
+def _shown(message: str) -> str:
+    from rca.redact.messages import without_secrets
+
+    return without_secrets(message)
 
 
 def _tell_source(error: click.ClickException) -> None:
@@ -253,12 +264,15 @@ def _settable(
 def _internal_error() -> int:
     import traceback
 
+    from rca.redact import Redactor
+
     log = Path("rca-crash.log")
+    told = "\n".join(Redactor("default").lines(traceback.format_exc().splitlines())) + "\n"
     try:
-        log.write_text(traceback.format_exc(), encoding="utf-8")
+        log.write_text(told, encoding="utf-8")
         click.echo(f"rca: internal error; the traceback is in {log}. Please report it with that file.", err=True)
     except OSError:
-        traceback.print_exc()
+        click.echo(told, nl=False, err=True)
     return 4
 
 

@@ -17,6 +17,8 @@ from rca.errors import TicketError, UsageError
 if TYPE_CHECKING:
     from rca.tickets.interface import Plan
 
+_BARE = "nothing was redacted in this report: it holds secrets, names and addresses as the run wrote them"
+
 
 @click.command(cls=Command)
 @click.argument("saved", metavar="REPORT", type=click.Path(path_type=Path))
@@ -31,8 +33,11 @@ if TYPE_CHECKING:
 @click.option("--url", metavar="URL", help="Address of your own Jira, GitHub (its API) or GitLab server.")
 @LANG
 @click.option("--dry-run", is_flag=True, help="Show word for word what would be sent; nothing leaves the machine.")
-@click.option("-y", "--yes", is_flag=True, help="Send without asking.")  # fmt: skip
-def attach(*, saved: Path, tickets: Sequence[str], url: str | None, lang: str, dry_run: bool, yes: bool) -> None:
+@click.option("-y", "--yes", is_flag=True, help="Send without asking.")
+@click.option("--unredacted", is_flag=True, help="Send also a report that was made with --redact none.")
+def attach(
+    *, saved: Path, tickets: Sequence[str], url: str | None, lang: str, dry_run: bool, yes: bool, unredacted: bool
+) -> None:
     """Attach a saved REPORT (.json or .html) to a ticket: a summary as comment, the page as file.
 
     A second report on the same run replaces its own comment. Tokens come from the environment (JIRA_TOKEN, with
@@ -47,6 +52,11 @@ def attach(*, saved: Path, tickets: Sequence[str], url: str | None, lang: str, d
     targets = [parsed(ticket) for ticket in tickets]
     services = [service_for(target, url=url) for target in targets]
     diagnosis = load_saved(saved)
+    bare = diagnosis.redaction.mode == "none"
+    if bare:
+        click.echo(f"warning: {_BARE}", err=True)
+    if bare and not (dry_run or unredacted):
+        raise UsageError("not sent; analyse again without --redact none, or say --unredacted if all of it may be read")
     with spoken(lang):
         written = letter(diagnosis)
     plans = [service.plan(written) for service in services]

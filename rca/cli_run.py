@@ -115,6 +115,7 @@ def _analysed(
     from rca.cli_experiment import seconds
     from rca.output import write_reports
     from rca.pipeline import Options, examine
+    from rca.redact.messages import without_secrets
     from rca.report.colour import wants_colour
     from rca.report.text import TextReport
     from rca.rules.load import load
@@ -128,4 +129,4 @@ def _analysed(
             (page, *_) = write_reports(diagnosis, Path(output), ("html", "json", "md"), force=False)
         click.echo(f"report: {page}", err=True)
     except RcaError as error:
-        click.echo(f"rca: the run was not analysed: {error}", err=True)
+        click.echo(f"rca: the run was not analysed: {without_secrets(str(error))}", err=True)

@@ -21,9 +21,9 @@ def write_reports(diagnosis: Diagnosis, folder: Path, formats: Sequence[str], *,
 
     Raises UsageError where one cannot be written."""
     from rca.report.registry import renderer
-    from rca.report.scripts import scripts
+    from rca.report.scripts import file_stem, scripts
 
-    name = diagnosis.run.name.replace("/", "-") or "run"
+    name = file_stem(diagnosis)
     written = []
     for form in dict.fromkeys(formats):
         made = renderer(form)

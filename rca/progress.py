@@ -9,6 +9,7 @@ import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Literal
 
 Tell = Callable[[str, int, int], None]
@@ -75,6 +76,9 @@ def _bars(*, colour: bool) -> Iterator[Tell]:
     from rich.filesize import decimal
     from rich.progress import BarColumn, Progress, SpinnerColumn, TaskID, TextColumn, TimeRemainingColumn
 
+    from rca.redact.messages import without_secrets
+
+    shareable = lru_cache(maxsize=64)(without_secrets)  # the names of files may hold secrets
     columns = (
         SpinnerColumn(),
         TextColumn("{task.description}", markup=False),
@@ -97,6 +101,7 @@ def _bars(*, colour: bool) -> Iterator[Tell]:
         if kind == "read":
             speed = bars.tasks[0].speed
             count = f"{decimal(done)} of {decimal(total)}{f', {decimal(int(speed))}/s' if speed else ''}"
+        stage = shareable(stage)
         room = max(12, min(_WIDEST, bars.console.width - len(count) - 22))
         bars.update(shown[kind], description=_short(stage, room), completed=done, total=total if timed else None)
         bars.update(shown[kind], count=count)

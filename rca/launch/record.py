@@ -10,6 +10,7 @@ from pathlib import Path
 
 from rca.launch.child import Ended
 from rca.launch.tasks import Task
+from rca.redact.messages import command_without_secrets
 from rca.redact.redactor import Redactor
 
 NAME = "rca-run.json"
@@ -19,9 +20,10 @@ NAME = "rca-run.json"
 def write(folder: Path, command: Sequence[str], ended: Ended, task: Task) -> None:
     """Write the record of a command."""
     told = Redactor("default")
+    words = command_without_secrets(command)
     document = {
         "rca_run": 1,
-        "command": [told.text(word) for word in command],
+        "command": [told.text(word) for word in words],
         "exit_code": ended.code,
         "started": _iso(ended.started),
         "ended": _iso(ended.started + ended.seconds),

@@ -6,7 +6,7 @@ import shutil
 import subprocess
 import sys
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 from rca.redact.redactor import Redactor
@@ -27,9 +27,7 @@ def take(folder: Path, command: Sequence[str], environ: Mapping[str, str], *, si
 
     Of the kernel's log, what was said `since` (seconds since the epoch): older lines belong to other jobs.
     """
-    redactor = Redactor("default")
-    lines = [f"{name}={value}" for name, value in sorted(environ.items()) if "\n" not in value]
-    _write(folder / "environment.txt", "\n".join(redactor.text(line) for line in lines))
+    _write(folder / "environment.txt", "\n".join(_shown(environ)))
     python = interpreter(command)
     if python is not None:
         _write(folder / "pip_freeze.txt", _said((python, "-c", _PACKAGES)))
@@ -38,6 +36,18 @@ def take(folder: Path, command: Sequence[str], environ: Mapping[str, str], *, si
         if shutil.which(asked[0]):
             said = _said([word.format(since=first) for word in asked]).splitlines()
             _write(folder / name, "\n".join(said[-_KERNEL_LINES:]))
+
+
+def _shown(environ: Mapping[str, str]) -> Iterator[str]:
+    """Variables as lines, redacted; a secret in one is replaced in the others too."""
+    redactor = Redactor("default")
+    lines = {name: value for name, value in sorted(environ.items()) if "\n" not in value}
+    for name, value in lines.items():
+        redactor.learn_value(name, value)
+        redactor.learn(f"{name}={value}")
+    for name, value in lines.items():
+        shown = redactor.value(name, value)
+        yield redactor.text(f"{name}={shown}")
 
 
 def interpreter(command: Sequence[str]) -> str | None:

@@ -1,32 +1,40 @@
-"""Names and secrets that are known, and the expressions that find them again."""
+"""Names and secrets that are known, and where they stand again.
+
+They are looked up word by word: an expression of thousands of hosts or secrets would be larger than the text.
+"""
 
 from __future__ import annotations
 
 import re as bounded
 from collections.abc import Iterable, Iterator
-from typing import Any
-
-import re2 as re
+from typing import NamedTuple
 
 from rca.redact import hosts as host_names
 from rca.redact import people
 from rca.redact.vocabulary import NO_HOSTS, SHARED_ACCOUNTS
 
-_MOST_SECRETS = 2000
+_MOST_SECRETS = 5000
 _HEAD = 8
-"""Characters of a secret that are enough to know it again where a text was cut."""
+"""Characters of a secret by which it is looked up, and that are enough to know it where a text was cut."""
 _CUT_FROM = 190
-_LAST_WORD = re.compile(r"\S+$")
-_A_WORD = bounded.compile(r"[^A-Za-z0-9_\-]$")
-_A_PATH = bounded.compile(r"[\s\"'`(=:^]$")
-_A_USER = bounded.compile(
+_LONG_WORD = bounded.compile(r"\S{8,}")
+_WORD = bounded.compile(r"[A-Za-z0-9_\-]{3,}(?:\.[A-Za-z0-9_\-]+)*")
+_BEFORE_USER = bounded.compile(
     r"(?i)(?:/|\\|~|(?:^|[^a-z0-9_])(?:user|username|logname|owner|login|uid)[\"']?[=: ]{1,2}[\"']?)$"
 )
-"""What stands before a name; `^` for the beginning of the text."""
+"""What stands before the name of a user who was found in a home directory."""
+
+
+class Span(NamedTuple):
+    """A known name in a text."""
+
+    start: int
+    end: int
+    kind: str
 
 
 class Known:
-    """What to replace wherever it stands; `anywhere`: users and hosts without anything beside them that says so."""
+    """What to replace wherever it stands; `anywhere`: users without anything beside them that says so."""
 
     def __init__(
         self,
@@ -38,17 +46,21 @@ class Known:
         anywhere: bool,
     ) -> None:
         self._anywhere = anywhere
-        self._hosts = dict.fromkeys(_usable(hosts, without=NO_HOSTS, short=True))
-        self._given_users = _usable(users, without=SHARED_ACCOUNTS)
-        self._users: dict[str, None] = {}
-        self._secrets: dict[str, None] = {}
-        self._names = [name for name in names if len(name) >= 4]
-        self._folders = [folder for folder in folders if len(folder) >= 2]
+        self._words: dict[str, dict[str, str]] = {}
+        """First part of a name -> name -> kind."""
+        self._secrets: dict[str, list[str]] = {}
+        """Head -> secrets, the longest first."""
+        self._amount = 0
+        self._phrases = {name: "name" for name in names if len(name) >= 4}
+        self._phrases |= {folder: "path" for folder in folders if len(folder) >= 2}
+        self._secret_phrases: list[str] = []
         self._machines: dict[str, str] = {}
-        self._patterns: dict[str, tuple[Any, Any]] = {}
-        self._secret_pattern: Any = None
-        for name in self._hosts:
+        given = _usable(hosts, without=NO_HOSTS, short=True)
+        for name in given:
+            self._add(name, "host")
             self._join(name)
+        for name in _usable(users, without=SHARED_ACCOUNTS):
+            self._add(name, "user")
 
     def machine(self, name: str) -> str:
         """One name for a machine that has a short and a full one, where no other machine shares the short one."""
@@ -57,69 +69,91 @@ class Known:
 
     def add_secrets(self, found: Iterable[str]) -> bool:
         """Whether one of them was new and so particular that it can be replaced everywhere."""
-        new = [word for word in found if word not in self._secrets and _is_telling(word)]
-        self._secrets.update(dict.fromkeys(new[: max(0, _MOST_SECRETS - len(self._secrets))]))
-        if new:
-            self._secret_pattern = None
-        return bool(new)
+        new = False
+        for word in found:
+            if self._amount >= _MOST_SECRETS or not _is_telling(word):
+                continue
+            places = self._secret_phrases if _has_space(word) else self._secrets.setdefault(word[:_HEAD], [])
+            if word not in places:
+                places.append(word)
+                places.sort(key=len, reverse=True)
+                self._amount += 1
+                new = True
+        return new
 
     def add_users(self, found: Iterable[str]) -> bool:
         """Whether one of them was new."""
-        new = [name for name in found if name not in self._users and people.is_telling(name) and "<" not in name]
-        self._users.update(dict.fromkeys(new))
-        return self._changed(bool(new))
+        kind = "user" if self._anywhere else "found user"
+        telling = [name for name in found if people.is_telling(name) and "<" not in name]
+        return sum(self._add(name, kind) for name in telling) > 0
 
     def add_hosts(self, found: Iterable[str]) -> bool:
         """Whether one of them was new."""
-        new = [name for name in found if "<" not in name and name not in self._hosts]
-        for name in new:
-            short = name.partition(".")[0]
-            for word in (name, short):
-                if host_names.is_telling(word):
-                    self._hosts[word] = None
-            self._join(name)
-        return self._changed(bool(new))
+        new = False
+        for name in found:
+            if "<" not in name:
+                short = name.partition(".")[0]
+                telling = [word for word in (name, short) if host_names.is_telling(word)]
+                new = sum(self._add(word, "host") for word in telling) > 0 or new
+                self._join(name)
+        return new
 
     def secret_spans(self, text: str) -> Iterator[tuple[int, int]]:
         """Where known secrets stand, also without their end where a text was cut."""
+        for phrase in self._secret_phrases:
+            at = text.find(phrase)
+            while at >= 0:
+                yield at, at + len(phrase)
+                at = text.find(phrase, at + len(phrase))
         if not self._secrets:
             return
-        if self._secret_pattern is None:
-            long, short = ([w for w in self._secrets if (len(w) >= 12) is wanted] for wanted in (True, False))
-            parts = [_any(long)] if long else []
-            parts += [rf"\b(?:{_any(short)})\b"] if short else []
-            self._secret_pattern = re.compile("|".join(parts))
-        for match in self._secret_pattern.finditer(text):
-            yield match.span()
-        last = _LAST_WORD.search(text[-300:]) if len(text) >= _CUT_FROM else None
-        if last is not None:
-            for word in self._secrets:
-                at = last.group().rfind(word[:_HEAD])
-                if at >= 0 and word.startswith(last.group()[at:]):
-                    yield len(text) - len(last.group()) + at, len(text)
+        for match in _LONG_WORD.finditer(text):
+            word, start = match.group(), match.start()
+            cut = match.end() == len(text) >= _CUT_FROM
+            for at in range(len(word) - _HEAD + 1):
+                for secret in self._secrets.get(word[at : at + _HEAD], ()):
+                    if word.startswith(secret, at) or (cut and secret.startswith(word[at:])):
+                        yield start + at, min(match.end(), start + at + len(secret))
+                        break
 
-    def spans(self, text: str, kind: str) -> Iterator[tuple[int, int]]:
-        """Where known names of a kind stand as whole words; users, unless `anywhere`, where a user may be meant."""
-        pattern, before = self._pattern(kind)
-        if pattern is not None:
-            for match in pattern.finditer(text):
-                start = match.start(1)
-                if before.search(text[max(0, start - 16) : start] or "^"):
-                    yield match.span(1)
+    def spans(self, text: str) -> list[Span]:
+        """Where known names stand as whole words; users of home directories where a user may be meant."""
+        found = [
+            Span(at, at + len(phrase), kind) for phrase, kind in self._phrases.items() for at in _all(text, phrase)
+        ]
+        if self._words:
+            for match in _WORD.finditer(text):
+                found += self._in_word(text, match.group(), match.start())
+        return found
 
-    def _pattern(self, kind: str) -> tuple[Any, Any]:
-        if kind not in self._patterns:
-            words = {
-                "host": self._hosts,
-                "user": [*self._given_users, *(self._users if self._anywhere else ())],
-                "found user": () if self._anywhere else self._users,
-                "name": self._names,
-                "path": self._folders,
-            }[kind]
-            after = {"found user": r"[^A-Za-z0-9_.\-]", "path": r"[/\s\"'`):]"}.get(kind, r"[^A-Za-z0-9_\-]")
-            pattern = re.compile(f"({_any(words)})(?:$|{after})") if words else None
-            self._patterns[kind] = pattern, {"found user": _A_USER, "path": _A_PATH}.get(kind, _A_WORD)
-        return self._patterns[kind]
+    def _in_word(self, text: str, word: str, start: int) -> Iterator[Span]:
+        at = 0
+        for part in word.split("."):
+            names = self._words.get(part)
+            if names is not None:
+                end = start + at
+                for name, kind in names.items():
+                    if word.startswith(name, at) and (at + len(name) == len(word) or word[at + len(name)] == "."):
+                        end = start + at + len(name)
+                        if kind != "found user":
+                            yield Span(start + at, end, kind)
+                            break
+                        if end == start + len(word) and _BEFORE_USER.search(
+                            text[max(0, end - len(name) - 16) : start + at]
+                        ):
+                            yield Span(start + at, end, "user")
+                            break
+            at += len(part) + 1
+
+    def _add(self, name: str, kind: str) -> bool:
+        names = self._words.setdefault(name.partition(".")[0], {})
+        if name in names and not (names[name] == "found user" and kind != "found user"):
+            return False
+        names[name] = kind
+        ordered = sorted(names.items(), key=lambda item: -len(item[0]))
+        names.clear()
+        names.update(ordered)
+        return True
 
     def _join(self, name: str) -> None:
         """Note under which full name a short one was seen; under two, it is no name for either."""
@@ -128,11 +162,6 @@ class Known:
             before = self._machines.setdefault(short, name.lower())
             if before != name.lower():
                 self._machines[short] = ""
-
-    def _changed(self, new: bool) -> bool:
-        if new:
-            self._patterns.clear()
-        return new
 
 
 def _usable(names: Iterable[str], *, without: frozenset[str], short: bool = False) -> list[str]:
@@ -145,11 +174,22 @@ def _usable(names: Iterable[str], *, without: frozenset[str], short: bool = Fals
 
 def _is_telling(word: str) -> bool:
     """Whether a secret is no ordinary word, so that it can be replaced wherever it stands."""
-    if len(word) < 8 or len(word) > 2000 or "<" in word or word.startswith(("/", ".")):
+    if len(word) < _HEAD or len(word) > 4096 or "<" in word or word.startswith(("/", ".")):
         return False
     digits = sum(c.isdigit() for c in word)
     return not word.isdigit() and (digits >= 2 or (len(word) >= 16 and not word.isalpha()))
 
 
-def _any(words: Iterable[str]) -> str:
-    return "|".join(re.escape(word) for word in sorted(words, key=lambda word: (-len(word), word)))
+def _has_space(word: str) -> bool:
+    return any(c.isspace() for c in word)
+
+
+def _all(text: str, phrase: str) -> Iterator[int]:
+    """Where a phrase stands apart from other words."""
+    at = text.find(phrase)
+    while at >= 0:
+        end = at + len(phrase)
+        around = (text[at - 1 : at] or " ") + (text[end : end + 1] or " ")
+        if not any(c.isalnum() or c in "_-" for c in around):
+            yield at
+        at = text.find(phrase, end)

@@ -125,8 +125,11 @@ class Redactor:
                 replace("ip", ip_spans(text))
             replace("host", self._host_spans(text))
             replace("user", user_spans(text))
-        for kind in ("host", "user", "name", "path", "found user"):
-            replace(kind.rpartition(" ")[2], self._known.spans(text, kind))
+        known_names = self._known.spans(text)
+        before = len(counts)
+        for kind in sorted({span.kind for span in known_names}):
+            names = known_names if len(counts) == before else self._known.spans(text)
+            replace(kind, [(span.start, span.end) for span in names if span.kind == kind])
         if self.mode == "strict":
             replace("path", path_spans(text))
         return text, tuple(counts)

@@ -57,19 +57,20 @@ def continued_spans(lines: Sequence[str]) -> Iterator[tuple[int, Span]]:
         while last + 1 < len(lines) and lines[last].endswith("\\"):
             last += 1
         if last > first:
-            yield from _spread(lines[first : last + 1], first)
+            yield from spread(lines[first : last + 1], "\n", first)
         first = last + 1
 
 
-def _spread(lines: Sequence[str], first: int) -> Iterator[tuple[int, Span]]:
-    spans = secret_spans("\n".join(lines))
+def spread(lines: Sequence[str], joint: str, first: int = 0) -> Iterator[tuple[int, Span]]:
+    """Secrets in the joined lines: number of the line, from `first`, and span in it."""
+    spans = secret_spans(joint.join(lines))
     begin = 0
     for number, line in enumerate(lines, first):
         for start, end in spans:
             here = max(0, start - begin), min(len(line.rstrip("\\")), end - begin)
             if here[0] < here[1]:
                 yield number, here
-        begin += len(line) + 1
+        begin += len(line) + len(joint)
 
 
 def _spans(text: str) -> list[Span]:

@@ -12,9 +12,14 @@ def script_name(experiment: Experiment) -> str:
     return f"repro_{re.sub(r'[^A-Za-z0-9_]+', '_', experiment.id)[:80]}.py"
 
 
+def file_stem(diagnosis: Diagnosis) -> str:
+    """Name of the files of a report: that of the run, without what shells and file systems do not take."""
+    return re.sub(r"[<>]", "", diagnosis.run.name.replace("/", "-")) or "run"
+
+
 def script_folder(diagnosis: Diagnosis) -> str:
     """Folder beside the report: one a run, because several reports share a folder."""
-    return f"{diagnosis.run.name.replace('/', '-') or 'run'}-repro"
+    return f"{file_stem(diagnosis)}-repro"
 
 
 def script_place(diagnosis: Diagnosis, experiment: Experiment) -> str:

@@ -12,6 +12,7 @@ from rca.report.html import HtmlReport
 from rca.report.jira import FIELD, wiki
 from rca.report.json_report import JsonReport
 from rca.report.markdown import LIMIT, markdown
+from rca.report.scripts import file_stem
 from rca.tickets.interface import Attachment, Letter
 
 _FOOTER = 400
@@ -20,7 +21,7 @@ _FOOTER = 400
 
 def letter(diagnosis: Diagnosis) -> Letter:
     """Return what is sent of a diagnosis."""
-    name = diagnosis.run.name.replace("/", "-") or "run"
+    name = file_stem(diagnosis)
     page = Attachment(f"{name}.html", HtmlReport().render(diagnosis).encode(), "text/html")
     return Letter(
         mark="rca-" + hashlib.sha256(diagnosis.run.name.encode()).hexdigest()[:12],
