@@ -11,6 +11,7 @@ _GAP = re.compile(r"\{([A-Za-z0-9_.]+)\}")
 _ENDS = re.compile(r"(?<=[.!?]) +(?=\S)")
 _OPENS = re.compile(r"(?:^|[.:!?(] ?)$")
 """Ends of what may stand before several sentences; elsewhere a gap ends where its sentence does."""
+_PARTS = re.compile(r"[.!?;] +\S")
 _TOGETHER = 4
 """Sentences that may stand together in one key."""
 
@@ -44,7 +45,8 @@ class Sentences:
 
     def __call__(self, text: str) -> str:
         """Return the text in the language, or as it is where nothing is known of it."""
-        return self._found(text) or self._pieces(text) or text
+        listed = None if text in self._whole else self._listed(text, "; ", "；")
+        return listed or self._found(text) or self._pieces(text) or text
 
     def _found(self, text: str) -> str | None:
         if text not in self._known:
@@ -63,11 +65,13 @@ class Sentences:
 
     def _phrase(self, text: str) -> str | None:
         """A phrase, or a list of phrases all of which are known."""
-        for mark, own in ((", ", "、"), ("; ", "；")):
-            items = text.split(mark)
-            if len(items) > 1 and all(found := [self._found(item) for item in items]):
-                return own.join(map(str, found))
-        return self._found(text)
+        return self._listed(text, ", ", "、") or self._listed(text, "; ", "；") or self._found(text)
+
+    def _listed(self, text: str, mark: str, own: str) -> str | None:
+        """A list of what is known, before one phrase is taken whose value would be the rest of the list."""
+        items = text.split(mark)
+        found = [self._found(item) for item in items] if len(items) > 1 else []
+        return own.join(map(str, found)) if found and all(found) else None
 
     def _pieces(self, text: str) -> str | None:
         """The text with those of its sentences translated that are known, and a known title before a colon."""
@@ -78,7 +82,7 @@ class Sentences:
             return listed
         if text.endswith(".") and (known := self._phrase(text[:1].lower() + text[1:-1])) is not None:
             return known + "。"
-        if text.endswith("…") and (known := self._found(text + ".")) is not None:  # a value was missing at the end
+        if text[-1:] not in ".!?" and (known := self._found(text + ".")) is not None:
             return known.rstrip("。")
         pieces = _ENDS.split(text)
         shown, found, at = "", False, 0
@@ -115,6 +119,6 @@ def _values(text: str, between: tuple[str, ...]) -> list[str] | None:
         at = found + len(fixed)
     values.append(text[at:end])
     whole = at < end and all(
-        _OPENS.search(before) or not _ENDS.search(value) for before, value in zip(between, values, strict=False)
+        _OPENS.search(before) or not _PARTS.search(value) for before, value in zip(between, values, strict=False)
     )
     return values if whole else None
