@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterable
 
 from rca.diagnosis import Diagnosis, Evidence
-from rca.report.words import say
+from rca.report.words import say, word
 
 _LONG = 40
 """Characters from which a finding is not told twice."""
@@ -30,7 +30,13 @@ def told_once(evidence: Iterable[Evidence]) -> tuple[Evidence, ...]:
     return tuple(shown)
 
 
+def found(result: str) -> str:
+    """What a round found, its verdict in words: `not_testable: The step ...` begins with a word of the data."""
+    verdict, colon, rest = result.partition(": ")
+    return f"{word('experiment', verdict)}{say('colon')}{rest}" if colon else result
+
+
 def expectations(diagnosis: Diagnosis, experiment: str) -> tuple[tuple[str, float, float, float], ...]:
     """What was expected of an experiment before it ran: (cause, share confirmed, refuted, open); `other` in words."""
-    found = next((r.expected for r in diagnosis.log if r.chosen == experiment and r.expected), ())
-    return tuple((say("round.other") if row[0] == "other" else row[0], *row[1:]) for row in found)
+    rows = next((r.expected for r in diagnosis.log if r.chosen == experiment and r.expected), ())
+    return tuple((say("round.other") if row[0] == "other" else row[0], *row[1:]) for row in rows)

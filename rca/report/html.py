@@ -22,7 +22,7 @@ from rca.report import measures, words
 from rca.report import outline as plan
 from rca.report.charts import figures
 from rca.report.chronology import FAILURE_ID, Moment, chronology
-from rca.report.findings import told_once
+from rca.report.findings import found, told_once
 from rca.report.json_report import DATA_ID, embedded
 from rca.report.markdown import summary
 from rca.report.scripts import script_place
@@ -197,6 +197,7 @@ def _environment() -> Environment:
         circumstances=plan.circumstances,
         pager=plan.pager_command,
         once=told_once,
+        found=found,
         context=context_lines,
         strength=words.strength,
         level=words.level,

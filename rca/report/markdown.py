@@ -211,7 +211,10 @@ def _reasons(lead: Candidate) -> list[str]:
             lines.append("")
     if hypothesis.no_data:
         lines += [f"**{say('evidence.no_data')}**", ""]
-        lines += [f"- {escaped(e.says)} {escaped(e.decides)}".rstrip() for e in hypothesis.no_data[:6]]
+        asked = {
+            e.id: f" {say('evidence.decides')} {escaped(e.decides)}" if e.decides else "" for e in hypothesis.no_data
+        }
+        lines += [f"- {escaped(e.says)}{asked[e.id]}" for e in hypothesis.no_data[:6]]
         lines.append("")
     quoted = next((e for e in sorted(hypothesis.evidence_for, key=lambda e: -e.weight) if e.text), None)
     if quoted:

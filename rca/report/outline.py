@@ -88,7 +88,9 @@ def circumstance_list(item: Evidence | TimelineEntry | Failure | OddLine) -> lis
     return [part for part in parts if part]
 
 
-_NO_TEXT = re.compile(r"tfevents|\.trace\.json|\.(?:safetensors|gguf|pt|pth|bin|pb|parquet|npz|npy|ckpt)(?:$|\.)")
+_NO_TEXT = re.compile(
+    r"tfevents|(?:^|/)nccl_trace|\.trace\.json|\.(?:safetensors|gguf|pt|pth|bin|pb|parquet|npz|npy|ckpt)(?:$|\.)"
+)
 _PAGERS = {".gz": "zless", ".bz2": "bzless", ".xz": "xzless", ".zst": "zstdless"}
 
 

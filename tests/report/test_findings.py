@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 from rca.diagnosis import Evidence
-from rca.report.findings import expectations, told_once
+from rca.report.findings import expectations, found, told_once
 
 from .samples import lr_too_high
 
@@ -25,3 +25,8 @@ def test_expectations_are_those_of_the_round_that_chose_the_experiment() -> None
     sample = sample.model_copy(update={"log": (first, *sample.log[1:])})
     assert expectations(sample, "lr_tenth") == (("a", 0.9, 0.0, 0.1), ("another cause", 0, 0, 1))
     assert expectations(sample, "no such experiment") == ()
+
+
+def test_the_verdict_of_a_round_is_told_in_words() -> None:
+    assert found("not_testable: The step: it was too long.") == "not testable here: The step: it was too long."
+    assert found("Nothing was left") == "Nothing was left"
