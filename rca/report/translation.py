@@ -6,6 +6,7 @@ from typing import Any, TypeVar
 
 from pydantic import BaseModel
 
+from rca.diagnosis import Diagnosis, Evidence
 from rca.report.words import sentences
 
 _Model = TypeVar("_Model", bound=BaseModel)
@@ -42,13 +43,23 @@ def translated(part: _Model) -> _Model:
 
 def _in_language(part: _Model) -> _Model:
     prose = PROSE.get(type(part).__name__, frozenset())
-    changed = {}
+    if isinstance(part, Evidence) and part.kind == "fact" and not part.context:
+        prose |= {"text"}  # the numbers behind a fact, in words
+    changed: dict[str, Any] = {}
     for name in type(part).model_fields:
         value = getattr(part, name)
         shown = _said(value) if name in prose else _inside(value)
         if shown is not value:
             changed[name] = shown
+    if isinstance(part, Diagnosis) and part.failure is not None and not _quoted(part):
+        changed["failure"] = part.failure.model_copy(update={"what": _said(part.failure.what)})
     return part.model_copy(update=changed)
+
+
+def _quoted(diagnosis: Diagnosis) -> bool:
+    """Whether the observed failure is a line of the run, which then stands in the timeline, not a sentence about it."""
+    what = diagnosis.failure.what if diagnosis.failure is not None else ""
+    return any(entry.text == what for entry in diagnosis.timeline)
 
 
 def _inside(value: Any) -> Any:
