@@ -49,7 +49,9 @@ class HtmlReport:
 
     def render(self, diagnosis: Diagnosis) -> str:
         """The page; shortened, with a notice in it, where it would be too large."""
-        return fit_to(diagnosis, _page)
+        spoken = copy_context()
+        with words.speaking(words.ENGLISH):  # the notice of what was cut belongs to the data of the page
+            return fit_to(diagnosis, lambda version: spoken.run(_page, version))
 
 
 def _page(saved: Diagnosis) -> str:

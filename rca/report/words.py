@@ -35,9 +35,9 @@ def catalogue(language: str) -> Mapping[str, str]:
 
 @cache
 def _of_the_analysis(language: str) -> Mapping[str, str]:
-    """The sentences that the analysis itself writes into a diagnosis, and what they are in another language."""
+    """Sentences that the analysis writes into a diagnosis, and notices of what was cut, and what they are called."""
     folder, own = LANGUAGES / "sentences" / language, LANGUAGES / "sentences" / f"{language}.json"
-    known: dict[str, str] = {}
+    known = {catalogue(ENGLISH)[key]: text for key, text in catalogue(language).items() if key.startswith("trim.")}
     for file in (*sorted(folder.glob("*.json")), own):
         known |= json.loads(file.read_text(encoding="utf-8")) if file.is_file() else {}
     return known

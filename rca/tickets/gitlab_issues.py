@@ -68,7 +68,7 @@ def _uploaded(project: Any, page: Attachment) -> tuple[str, tuple[str, ...]]:
 
 
 def _body(letter: Letter, link: str) -> str:
-    page = f"\nThe whole report: {link}\n" if link else ""
+    page = f"\n{letter.page_label} {link}\n" if link else ""
     return f"{letter.markdown}{page}\n<!-- {letter.mark} -->\n"
 
 

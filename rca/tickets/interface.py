@@ -26,6 +26,8 @@ class Letter:
     wiki: str
     """The same text in Jira's markup."""
     page: Attachment
+    page_label: str
+    """What stands before a link to the page."""
     data: str
     """The diagnosis as JSON."""
 

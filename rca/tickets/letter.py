@@ -13,6 +13,7 @@ from rca.report.jira import FIELD, wiki
 from rca.report.json_report import JsonReport
 from rca.report.markdown import LIMIT, markdown
 from rca.report.scripts import file_stem
+from rca.report.words import say
 from rca.tickets.interface import Attachment, Letter
 
 _FOOTER = 400
@@ -29,6 +30,7 @@ def letter(diagnosis: Diagnosis) -> Letter:
         markdown=markdown(diagnosis, limit=LIMIT - _FOOTER),
         wiki=wiki(diagnosis, limit=FIELD - _FOOTER),
         page=page,
+        page_label=say("text.whole_report"),
         data=JsonReport().render(diagnosis),
     )
 
