@@ -156,10 +156,12 @@ def explain(cause: str, rules: Sequence[Path], color: ColourChoice) -> None:
 @COLOR
 def report(*, saved: Path, form: str, output: str, lang: str, force: bool, verbose: int, color: ColourChoice) -> None:
     """Render a SAVED report (.json or .html) in another format."""
-    from rca.report.json_report import load_saved
+    from rca.report.json_report import load_saved, shortened
     from rca.report.registry import renderer
 
     diagnosis = load_saved(saved)
+    if notice := shortened(diagnosis):
+        click.echo(f"rca: {saved} does not hold everything, the .json beside it may: {notice}", err=True)
     with spoken(lang):
         if output == "-" and form == "text":
             _tell(diagnosis, verbose=verbose, color=color)

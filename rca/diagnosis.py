@@ -9,7 +9,8 @@ from pydantic import BaseModel, ConfigDict, Field
 from rca.baseline import Baseline
 from rca.leads import ContextLine, Unexplained
 
-SCHEMA_VERSION = "1.0"
+SCHEMA_VERSION = "1.1"
+"""A new version has a step in rca/report/migrations.py and a saved report of the one before it among its tests."""
 
 Status = Literal["confirmed", "suspected", "explained", "refuted", "unlikely"]
 ExperimentVerdict = Literal[

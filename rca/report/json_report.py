@@ -11,6 +11,8 @@ from pydantic import ValidationError
 
 from rca.diagnosis import SCHEMA_VERSION, Diagnosis
 from rca.errors import UsageError
+from rca.report.migrations import migrated
+from rca.report.words import catalogue, languages
 
 DATA_ID = "rca-report"
 """Id of the element of the HTML report that holds the JSON."""
@@ -57,7 +59,8 @@ def embedded(diagnosis: Diagnosis) -> str:
 def load_saved(path: Path) -> Diagnosis:
     """Read the diagnosis back from a saved `.json` or `.html` report.
 
-    Raises UsageError when the file cannot be read, is no report, or was written by another major schema version.
+    Reports of older schema versions are read as the present one. Raises UsageError when the file cannot be read, is no
+    report, or is of a newer version.
     """
     try:
         if path.stat().st_size > _MAX_BYTES:
@@ -76,14 +79,19 @@ def load_saved(path: Path) -> Diagnosis:
         document = json.loads(text)
     except (ValueError, RecursionError) as error:
         raise UsageError(f"{path}: the diagnosis inside is damaged ({error}); run `rca analyze` again") from error
-    version = str(document.get("schema_version", "")) if isinstance(document, dict) else ""
-    if version.partition(".")[0] != SCHEMA_VERSION.partition(".")[0]:
-        raise UsageError(
-            f"{path}: schema version {version or 'missing'}, this rca reads {SCHEMA_VERSION}; use the rca that wrote it"
-        )
+    try:
+        document = migrated(document if isinstance(document, dict) else {})
+    except ValueError as error:
+        raise UsageError(f"{path}: {error}") from error
     try:
         return Diagnosis.model_validate(document)
     except ValidationError as error:
         first = error.errors(include_url=False)[0]
         place = ".".join(str(part) for part in first["loc"])
         raise UsageError(f"{path}: not a valid diagnosis: {place}: {first['msg']}") from error
+
+
+def shortened(diagnosis: Diagnosis) -> str:
+    """The notice of a page that was cut to stay small, in whatever language; nothing where all is there."""
+    starts = tuple(catalogue(language)["trim.notice"].partition("{")[0] for language in languages())
+    return next((warning for warning in diagnosis.warnings[:1] if warning.startswith(starts)), "")
