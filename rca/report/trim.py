@@ -26,7 +26,7 @@ class Measure(NamedTuple):
     characters: int
 
 
-STEPS = (Measure(2_000, 400, 600, 4_096), Measure(400, 160, 200, 1_000))
+STEPS = (Measure(2_000, 400, 600, 4_096), Measure(1_000, 240, 400, 2_000), Measure(400, 160, 200, 1_000))
 LAST = 16
 """Items of any list in the last resort; with texts of at most LAST_TEXT characters the page stays far below LIMIT."""
 LAST_TEXT = 240

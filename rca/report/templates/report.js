@@ -106,7 +106,15 @@
     bar.append(shown);
     update();
     const first = body.querySelector("tr.initiating");
-    if (first) body.closest(".scroll").scrollTop = first.offsetTop - 160;
+    if (!first) return;
+    const frame = body.closest(".scroll");
+    // Not before it is in sight: to ask where a row stands lays out all rows.
+    const seen = new IntersectionObserver(([{ isIntersecting }]) => {
+      if (!isIntersecting) return;
+      seen.disconnect();
+      if (!frame.scrollTop) frame.scrollTop = first.offsetTop - 160;
+    });
+    seen.observe(frame);
   };
 
   const ready = () => {
