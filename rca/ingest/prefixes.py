@@ -34,10 +34,13 @@ _INNER = 80
 _HOSTS = {"named": "host", "iso": "jhost"}
 _NO_LOGGER = ("Error", "Exception", "Warning", "Interrupt", "Exit", "Killed")
 _PARTS = 14
+_START, _STARTS, _ALIKE = 12, 64, 24
+"""Characters that say which prefixes a line may have, how many such beginnings are remembered, and prefixes of each."""
+_ZEROS = str.maketrans("123456789", "000000000")
 
 
 class _Shape(NamedTuple):
-    """The prefix of the last line, when only its time may differ on the next one."""
+    """The prefix of one line, of which only the time may differ on others."""
 
     head: str
     kind: str
@@ -72,11 +75,20 @@ class PrefixParser:
         self._clock = clock
         self._label = LABELS[label] if label else None
         self._first_local = first_local
+        self._shapes: dict[str, list[_Shape]] = {}
+        """Shapes seen lately, by how their lines start, the last one first."""
         self._shape: _Shape | None = None
+        """That of the line that was read last."""
 
     def parse(self, text: str, line: int) -> Prefix:
         """Return the message of one line without colours, and what stood in front of it."""
-        return self._like_the_last(text, line) or self._parse(text, line)
+        start = text[:_START].translate(_ZEROS)
+        known = self._shapes.get(start)
+        if known is None:
+            known = self._shapes[start] = []
+            if len(self._shapes) > _STARTS:
+                del self._shapes[next(iter(self._shapes))]
+        return self._like_a_known(text, line, known) or self._parse(text, line, known)
 
     def form(self, text: str, prefix: Prefix) -> PrefixForm | None:
         """Return the form of the prefix of a line that was just parsed, if the next lines may have the same.
@@ -84,6 +96,9 @@ class PrefixParser:
         None where the message itself could be taken for a part of the prefix or for a rank.
         """
         message = prefix.message
+        if message == text and text[:1] == " " and self._label is None and "ank" not in text and "ANK" not in text:
+            # Nothing that a prefix starts with is a blank.
+            return PrefixForm(" ", "", "", prefix.rank)
         if not message.lstrip(" \t")[:1].isalpha() or "ank" in message[:_INNER] or "ANK" in message[:_INNER]:
             return None
         if message == text:
@@ -109,25 +124,31 @@ class PrefixParser:
             times.append(None if stamp is None else self._clock.resolve(stamp, line))
         return times
 
-    def _like_the_last(self, text: str, line: int) -> Prefix | None:
-        """Read a line whose prefix differs from the one before in nothing but the time."""
-        shape = self._shape
-        if shape is None or not text.startswith(shape.head):
-            return None
-        found = token_pattern(shape.kind).match(text, len(shape.head))
-        if found is None or not text.startswith(shape.tail, found.end()):
-            return None
-        end = found.end() + len(shape.tail)
-        more = token_at(text, end, first=False)
-        if more is not None and not (shape.named and more.lastgroup == "t_name"):
-            return None
-        stamp = STAMPS[shape.kind](found)
-        time = None if stamp is None else self._clock.resolve(stamp, line)
-        message = text[end - shape.indent :]
-        rank = _inner_rank(message) if shape.rank is None else shape.rank
-        return Prefix(message=message, rank=rank, host=shape.host, time=time, level=shape.level)
+    def _like_a_known(self, text: str, line: int, known: list[_Shape]) -> Prefix | None:
+        """Read a line whose prefix differs from that of one before in nothing but the time."""
+        head = kind = None
+        found: re.Match[str] | None = None
+        for index, shape in enumerate(known):
+            if shape.head != head or shape.kind != kind:
+                head, kind = shape.head, shape.kind
+                found = token_pattern(kind).match(text, len(head)) if text.startswith(head) else None
+            if found is None or not text.startswith(shape.tail, found.end()):
+                continue
+            end = found.end() + len(shape.tail)
+            more = token_at(text, end, first=False)
+            if more is not None and not (shape.named and more.lastgroup == "t_name"):
+                continue
+            if index:
+                known.insert(0, known.pop(index))
+            self._shape = shape
+            stamp = STAMPS[shape.kind](found)
+            time = None if stamp is None else self._clock.resolve(stamp, line)
+            message = text[end - shape.indent :]
+            rank = _inner_rank(message) if shape.rank is None else shape.rank
+            return Prefix(message=message, rank=rank, host=shape.host, time=time, level=shape.level)
+        return None
 
-    def _parse(self, text: str, line: int) -> Prefix:
+    def _parse(self, text: str, line: int, known: list[_Shape]) -> Prefix:
         position = 0
         rank: int | None = None
         host: str | None = None
@@ -173,6 +194,8 @@ class PrefixParser:
         if stamped is not None and stamped[2] != "glog":
             first, last, kind = stamped
             self._shape = _Shape(text[:first], kind, text[last:position], position - start, named, rank, host, level)
+            known.insert(0, self._shape)
+            del known[_ALIKE:]
         message = text[start:] if position else text
         rank = _inner_rank(message) if rank is None else rank
         return Prefix(message=message, rank=rank, host=host, time=time, level=level)

@@ -10,6 +10,7 @@ from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 import numpy as np
+import numpy.typing as npt
 
 from rca.ingest.document import Prefix
 from rca.ingest.interface import Limits, Source
@@ -49,8 +50,12 @@ class Chunk(NamedTuple):
     """1-based number of the first line."""
     offset: int
     """Byte offset of the first line in the source."""
-    same: bool
-    """Whether the text is the source byte for byte, so that positions in it are offsets."""
+    starts: npt.NDArray[np.int64] | None
+    """Where the lines start in the source, from `offset`; None where the text is the source byte for byte."""
+
+    def place(self, position: int, line: int) -> int:
+        """Return the byte offset in the source of a line that starts at a position of the text."""
+        return self.offset + (position if self.starts is None else int(self.starts[line - self.line]))
 
 
 class TextDocument:
@@ -66,6 +71,8 @@ class TextDocument:
         self._limit = limits.line_bytes
         self._counts = self._count_lines()
         self._blocks: OrderedDict[int, np.ndarray] = OrderedDict()
+        self._near: tuple[int, bytes, npt.NDArray[np.int64]] = (1, b"", np.zeros(1, dtype=np.int64))
+        """The piece that is being read: number of its first line, bytes, and where its whole lines start."""
         anchor = first_full_date(bytes(data[:_HEAD])) or first_full_date(bytes(data[-_HEAD:]))
         self._clock = Clock(anchor, year_from=source.known_time)
         sample = self._sample()
@@ -75,7 +82,8 @@ class TextDocument:
         self._look_back = _LOOK_BACK if timed else _LOOK_BACK_UNTIMED
         self._steps = array("q"), array("q")
         self._phases: tuple[list[int], list[str]] = ([], [])
-        self._last_time: tuple[int, int | None] = (0, None)
+        self._timed: tuple[list[int], list[int | None]] = ([], [])
+        """Lines of which it is known which time was printed last."""
         self.silent: set[int] = set()
         """Lines inside a traceback: source code and file names, where a signature would be an accident."""
         self.claimed: set[int] = set()
@@ -90,6 +98,11 @@ class TextDocument:
 
     def raw(self, line: int) -> str:
         """Return the 1-based line: decoded, no colours, last state of a progress bar, cut at the line limit."""
+        first, piece, starts = self._near
+        if 0 <= line - first < len(starts) - 1:
+            start, end = int(starts[line - first]), int(starts[line - first + 1]) - 1
+            if end - start <= self._limit:
+                return self.decode(piece[start:end].removesuffix(b"\r"))
         start, end = self.bounds(line)
         if end - start > self._limit:
             rewritten = self._data.find(b"\r", start, start + self._limit) >= 0
@@ -142,7 +155,7 @@ class TextDocument:
         for line in lines:
             found.append(found[-1] if line == before + 1 else self.time(line))
             before = line
-        self._last_time = (before, found[-1])
+        self.note_time(before, found[-1])
         return found
 
     def parse(self, text: str, line: int) -> Prefix:
@@ -195,9 +208,9 @@ class TextDocument:
 
     def time(self, line: int) -> int | None:
         """Return the last wall-clock time printed at or before the line."""
-        known_line, known = self._last_time
-        if known_line > line:
-            known_line, known = 0, None
+        lines, times = self._timed
+        index = bisect.bisect_right(lines, line)
+        known_line, known = (lines[index - 1], times[index - 1]) if index else (0, None)
         for candidate in range(line, max(known_line, line - self._look_back), -1):
             kept = self._prefixes.get(candidate)
             if kept is None:
@@ -209,7 +222,7 @@ class TextDocument:
             if time is not None:
                 known = time
                 break
-        self._last_time = (line, known)
+        self.note_time(line, known)
         return known
 
     def time_range(self) -> tuple[int | None, int | None]:
@@ -219,9 +232,15 @@ class TextDocument:
         tail = range(count, max(0, count - _SAMPLE), -1)
         return first, next((time for line in tail if (time := self.prefix(line).time)), None)
 
-    def note_time(self, line: int, time: int) -> None:
-        """Remember that `time` was printed at `line`."""
-        self._last_time = (line, time)
+    def note_time(self, line: int, time: int | None) -> None:
+        """Remember that `time` was the last one printed at or before `line`."""
+        lines, times = self._timed
+        index = bisect.bisect_left(lines, line)
+        if index < len(lines) and lines[index] == line:
+            times[index] = time
+        else:
+            lines.insert(index, line)
+            times.insert(index, time)
 
     def bounds(self, line: int) -> tuple[int, int]:
         """Return where the 1-based line starts and ends (without its newline) in the source."""
@@ -280,13 +299,18 @@ class TextDocument:
             text = text.replace(b"\x00", b"")
         if b"\x08" in piece:
             text = text.replace(b"\x08", b"")
-        return Chunk(text, line, self.place(offset), same=len(text) == len(piece))
+        newlines = np.flatnonzero(np.frombuffer(piece, dtype=np.uint8) == _NEWLINE)
+        starts = np.concatenate(([0], newlines + 1))
+        self._near = line, piece, starts
+        return Chunk(text, line, self.place(offset), None if len(text) == len(piece) else starts)
 
     def forget(self, line: int) -> None:
-        """Drop what blocks told about lines before this one, where it is much."""
+        """Drop what is known of lines before this one, where it is much; the last time stays known."""
         for told in (self.silent, self.claimed):
             if len(told) > _LINES_TOLD:
                 told.difference_update([item for item in told if item < line])
+        for timed in self._timed:
+            del timed[:-1]
 
     def _count_lines(self) -> array[int]:
         """Newlines in front of each block, and all of them at the end."""

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from rca.ingest import text as module
+from rca.ingest import text_reading as module
 from rca.ingest.interface import IngestContext, Limits, Source
 from rca.ingest.registry import AFTER_METRICS, BLOCKS
 from rca.ingest.text import TextIngestor

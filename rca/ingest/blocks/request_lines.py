@@ -157,11 +157,12 @@ def add_request(
     attrs: dict[str, str] | None = None,
 ) -> None:
     """Add the numbers of one request as metrics of inference; latencies in seconds."""
+    place = place_of(document, line)
     for name, value in found.items():
         out.add(
             kind="metric",
             name=name,
-            **place_of(document, line),
+            **place,
             phase="inference",
             value=value,
             unit={"latency_s": "s", "ttft_s": "s", "ms_per_token": "ms"}.get(name, ""),

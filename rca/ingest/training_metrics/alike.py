@@ -44,14 +44,21 @@ class Lines(NamedTuple):
         )
 
 
-class AlikeLines:
-    """What the lines of one run of alike lines look like."""
+class Look(NamedTuple):
+    """What lines of metrics have in common."""
 
-    def __init__(self, template: LineTemplate, form: PrefixForm) -> None:
-        self.template = template
-        self.form = form
+    template: LineTemplate
+    form: PrefixForm
+
+
+class AlikeLines:
+    """Reads lines of one look."""
+
+    def __init__(self, look: Look) -> None:
+        self.look = look
+        form = look.form
         before = re.escape(form.head) + (_TIME if form.kind else "") + re.escape(form.tail)
-        self._pattern = re.compile(before + template.pattern)
+        self._pattern = re.compile(before + look.template.pattern)
 
     def read(self, raw: Sequence[bytes]) -> tuple[npt.NDArray[np.bool_], Lines] | None:
         """Return which lines fit, and those taken apart; None where a number of theirs is none."""
@@ -68,12 +75,12 @@ class AlikeLines:
 
     def _lines(self, columns: Sequence[tuple[str, ...]]) -> Lines:
         times = None
-        if self.form.kind:
+        if self.look.form.kind:
             times, columns = list(columns[0]), columns[1:]
         counters: dict[str, npt.NDArray[np.int64]] = {}
         values: list[npt.NDArray[np.float64]] = []
         readings: list[Reading] = []
-        for part, column in zip(self.template.parts, columns, strict=True):
+        for part, column in zip(self.look.template.parts, columns, strict=True):
             if any("," in text for text in column):
                 column = tuple(text.replace(",", "") for text in column)  # noqa: PLW2901
             if isinstance(part, str):
@@ -83,4 +90,4 @@ class AlikeLines:
                 values.append(part.column(np.array(column, dtype=np.float64)))
         # Lines that tell nothing but how far training is have no columns.
         table = np.column_stack(values) if values else np.empty((len(columns[0]), 0))
-        return Lines(times, counters, table, self.template.place(), tuple(readings))
+        return Lines(times, counters, table, self.look.template.place(), tuple(readings))

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from functools import lru_cache
 from itertools import pairwise
 from typing import NamedTuple
 
 from rca.events import EventBuilder
 from rca.ingest.prefixes import PrefixForm
 from rca.ingest.text_document import TextDocument
-from rca.ingest.training_metrics.alike import AlikeLines, Lines
+from rca.ingest.training_metrics.alike import Lines, Look
 from rca.ingest.training_metrics.bars import Bar, bar
 from rca.ingest.training_metrics.columns import Kind, MetricColumns
 from rca.ingest.training_metrics.counters import Position, position
@@ -19,7 +20,7 @@ from rca.ingest.training_metrics.epoch_titles import EpochTitles
 from rca.ingest.training_metrics.line_template import LineTemplate, LineTemplates
 from rca.ingest.training_metrics.memory_lines import TRIGGERS as MEMORY
 from rca.ingest.training_metrics.memory_lines import memory_lines
-from rca.ingest.training_metrics.pairs import Pair, entry, pairs, rate, slots
+from rca.ingest.training_metrics.pairs import Pair, Reading, entry, pairs, rate, slots
 from rca.ingest.training_metrics.serving import TRIGGERS as SERVING
 from rca.ingest.training_metrics.serving import serving
 from rca.ingest.training_metrics.step_counter import StepCounter
@@ -28,8 +29,8 @@ from rca.ingest.training_metrics.timers import TRIGGERS as TIMERS
 from rca.ingest.training_metrics.timers import timers
 
 TRIGGERS = (
-    r"(?i)(?:loss|\bsteps?|iter(?:ation)?s?|epoch|\bep|\btrl|\btel|ppl|updates?|"
-    r"batch)[\w()]{0,12}['\"]?[ \t:=#|\[(]{0,16}['\"(\[]{0,2}"
+    r"(?i)(?:(?:loss|\bsteps?|epoch|\bep|\btrl|\btel|ppl)[\w()]{0,12}|"
+    r"(?:\b|_)(?:iter(?:ation)?s?|updates?|batch(?:es)?)(?:[_(\d][\w()]{0,12})?)['\"]?[ \t:=#|\[(]{0,16}['\"(\[]{0,2}"
     r"(?:(?:np\.)?float\d\d\()?[-+]?(?:\d|nan\b|inf(?:inity)?\b)",
     r"\d%(?: Completed)? ?\|",
     r"(?i)\d[ =:>]{0,3}\[?[ \d/]{0,12}\]? ?\|?loss",
@@ -63,6 +64,19 @@ _SHAPE = 160
 _BARREN = 4096
 """Shapes of lines without metrics that are remembered, by their first 160 characters."""
 _EVAL_NAMES = {"loss": "eval_loss", "accuracy": "eval_accuracy"}
+
+
+@lru_cache(maxsize=256)
+def _kinds(readings: Sequence[Reading], phase: str, rank: int | None) -> tuple[list[Kind], list[int]]:
+    """Return what the numbers of alike lines are, the first of each name, and which columns these are."""
+    kinds: dict[str, Kind] = {}
+    kept: list[int] = []
+    for column, reading in enumerate(readings):
+        name = _EVAL_NAMES.get(reading.name, reading.name) if phase == "eval" else reading.name
+        if name not in kinds:
+            kept.append(column)
+            kinds[name] = name, reading.unit, "eval" if name.startswith("eval_") else phase, rank
+    return list(kinds.values()), kept
 
 
 class Segment(NamedTuple):
@@ -133,15 +147,15 @@ class MetricReader:
             return True
         return self._first_of_its_shape(segment)
 
-    def like_the_last(self, form: PrefixForm) -> AlikeLines | None:
-        """Return what lines alike to the one that was just read look like, if they can be read together."""
-        template = self._templates.latest
-        if template is None or self._titles.seen or template is not self._last:
+    def look(self, form: PrefixForm | None) -> Look | None:
+        """Return the look of the line that was just read, with the form of its prefix, if such can be read together."""
+        template = self._last
+        if form is None or template is None or self._titles.seen or template is not self._templates.latest:
             return None
         counters = [part for part in template.parts if isinstance(part, str)]
         if not {"step", "batch"} & set(counters):
             return None
-        return AlikeLines(template, form) if len(set(counters)) == len(counters) else None
+        return Look(template, form) if len(set(counters)) == len(counters) else None
 
     def read_alike(
         self, lines: Lines, *, places: Sequence[tuple[int, int]], times: Sequence[int | None], rank: int | None
@@ -153,19 +167,11 @@ class MetricReader:
         self._document.note_phase(numbers[0], phase)
         if phase == "train":
             self._document.note_steps(numbers, steps)
-        kinds: list[Kind] = []
-        kept: list[int] = []
-        names: set[str] = set()
-        for column, reading in enumerate(lines.readings):
-            name = _EVAL_NAMES.get(reading.name, reading.name) if phase == "eval" else reading.name
-            if name not in names:
-                names.add(name)
-                kept.append(column)
-                kinds.append((name, reading.unit, "eval" if name.startswith("eval_") else phase, rank))
-        self._direct_step_time |= "step_time" in names
+        kinds, kept = _kinds(lines.readings, phase, rank)
+        self._direct_step_time |= any(kind[0] == "step_time" for kind in kinds)
         self.columns.extend(
             kinds,
-            lines.values[:, kept],
+            lines.values if len(kept) == len(lines.readings) else lines.values[:, kept],
             lines=numbers,
             offsets=[offset for _, offset in places],
             times=times,
