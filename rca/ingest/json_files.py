@@ -10,13 +10,16 @@ from rca.events import EventBuilder
 from rca.ingest.config_roles import role_of
 from rca.ingest.config_rows import add_settings
 from rca.ingest.containers import add_cluster_document, is_cluster_document
+from rca.ingest.content import read_head
 from rca.ingest.interface import IngestContext, Ingested, Source
-from rca.ingest.json_lines import add_records, records_of
+from rca.ingest.json_lines import JsonLinesIngestor, add_records, records_of
 from rca.ingest.metric_history import add_history, is_history
+from rca.ingest.sampled_lines import MAX_SAMPLED
 from rca.ingest.structured import MAX_STRUCTURED, decode, parse_json, plain_name, read_whole
 from rca.ingest.tokenizer_files import add_token_roles, add_tokenizer, is_tokenizer
 from rca.ingest.tool_json import add_tool_document
 
+_LINES = JsonLinesIngestor()
 _ELSEWHERE = (
     b'"traceEvents"',
     b'"py_callstack"',
@@ -54,8 +57,11 @@ class JsonIngestor:
 
     def read(self, source: Source, context: IngestContext) -> Ingested:
         """Read the document. Raises UnreadableSource where it is broken or says nothing that is understood."""
+        if source.size > MAX_SAMPLED and _LINES.accepts(source, read_head(source)):
+            return _LINES.read(source, context)
         data, _cut, notes = read_whole(source, context, MAX_STRUCTURED)
-        text = decode(data)
+        size, text = len(data), decode(data)
+        del data  # what is parsed takes its place
         name = plain_name(source.path)
         out = EventBuilder(source.path, rank=source.rank, host=source.host)
         try:
@@ -63,17 +69,17 @@ class JsonIngestor:
         except UnreadableSource as error:
             if (rows := _rows(text)) is not None:
                 warnings = add_records(out, rows)
-                return Ingested(out.build(), lines=len(rows), bytes=len(data), warnings=(*notes, *warnings))
+                return Ingested(out.build(), lines=len(rows), bytes=size, warnings=(*notes, *warnings))
             if name not in _OF_A_MODEL:
                 raise
             # A loader would stop at this file, so that it is broken is something the run left.
-            attrs = {"file": name, "status": "broken", "size": len(data)}
+            attrs = {"file": name, "status": "broken", "size": size}
             out.add(kind="artifact", name="model.file", line=1, severity="error", text=str(error), attrs=attrs)
-            return Ingested(out.build(), lines=1, bytes=len(data), warnings=(*notes, str(error)))
+            return Ingested(out.build(), lines=1, bytes=size, warnings=(*notes, str(error)))
         warnings = add_document(out, name, document, text)
         if not len(out):
             raise UnreadableSource(f"{source.path} is JSON without settings, metrics or tokens that are understood.")
-        return Ingested(out.build(), lines=text.count("\n") + 1, bytes=len(data), warnings=(*notes, *warnings))
+        return Ingested(out.build(), lines=text.count("\n") + 1, bytes=size, warnings=(*notes, *warnings))
 
 
 def _rows(text: str) -> list[tuple[int, dict[str, Any]]] | None:

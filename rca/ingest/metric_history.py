@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -17,6 +18,8 @@ from rca.ingest.structured import flatten
 _RESULTS = ("all_results.json", "train_results.json", "eval_results.json", "test_results.json", "predict_results.json")
 _PLANS = ("max_steps", "num_train_epochs", "train_batch_size", "logging_steps", "eval_steps", "save_steps")
 """Settings that trainer_state.json repeats from the training arguments."""
+MAX_ROWS = 100_000
+"""Rows of one history that are kept."""
 _STATE = ("global_step", "epoch", "best_metric", "total_flos")
 
 
@@ -37,17 +40,14 @@ def is_history(name: str, document: Any) -> bool:
 def add_history(out: EventBuilder, document: Any) -> list[str]:
     """Add what a JSON document tells of metrics; return sentences on what was left out."""
     if isinstance(document, list):
-        rows = [dict(flatten(row, limit=256)) for row in document if isinstance(row, dict) and not is_log_record(row)]
-        return add_records(out, list(enumerate(rows, start=1)))
+        return _add_rows(out, [row for row in document if isinstance(row, dict) and not is_log_record(row)])
     if not isinstance(document, dict):
         return []
     if isinstance(document.get("log_history"), list):
         _add_state(out, document)
-        rows = [dict(flatten(row, limit=256)) for row in document["log_history"] if isinstance(row, dict)]
-        return add_records(out, list(enumerate(rows, start=1)))
+        return _add_rows(out, [row for row in document["log_history"] if isinstance(row, dict)])
     if len(document) > 1 and all(str(key).isdecimal() and isinstance(item, dict) for key, item in document.items()):
-        rows = [{"step": key, **dict(flatten(item, limit=256))} for key, item in document.items()]
-        return add_records(out, list(enumerate(rows, start=1)))
+        return _add_rows(out, [{"step": key, **item} for key, item in document.items()])
     lists = {key: item for key, item in document.items() if isinstance(item, list) and _numbers(item)}
     if lists and canonical_metrics(lists):
         longest = max(map(len, lists.values()))
@@ -121,3 +121,17 @@ def _numbers(items: list[Any]) -> bool:
     """Say whether a list holds numbers and gaps only, and at least two numbers."""
     found = [number(item) is not None for item in items if item is not None]
     return len(found) > 1 and all(found) and not any(isinstance(item, (list, dict)) for item in items)
+
+
+def _add_rows(out: EventBuilder, rows: Sequence[Mapping[str, Any]]) -> list[str]:
+    """Add rows of numbers; of very many both ends are kept whole and an even part of those in between."""
+    kept = list(enumerate(rows, start=1))
+    notes = []
+    if len(rows) > MAX_ROWS:
+        end = MAX_ROWS // 4
+        every = -(-(len(rows) - 2 * end) // (MAX_ROWS - 2 * end))
+        kept = kept[:end] + kept[end:-end:every] + kept[-end:]
+        notes = [
+            f"{out.source}: of {len(rows):,} rows the first and last {end:,} and one in {every} between were read."
+        ]
+    return [*notes, *add_records(out, [(line, dict(flatten(row, limit=256))) for line, row in kept])]

@@ -19,10 +19,13 @@ from rca.ingest.device_readings import stamps
 from rca.ingest.interface import IngestContext, Ingested, Source
 from rca.ingest.metric_table import column_of, time_of
 from rca.ingest.prometheus_names import known_name, owner_of
-from rca.ingest.structured import MAX_STRUCTURED, decode, parse_json, read_whole
+from rca.ingest.structured import decode, parse_json, read_whole
 
 MAX_SERIES = 5000
-MAX_POINTS = 2_000_000
+MAX_ANSWER = 20 * 1024**2
+"""Bytes of one answer: a pair of a time and a text takes ten times what is written of it."""
+MAX_POINTS = 400_000
+"""Points of one answer that are kept, evenly over its time."""
 _RESULT = re.compile(rb'"resultType"\s{0,4}:\s{0,4}"(?:matrix|vector)"')
 
 
@@ -38,18 +41,22 @@ def is_query_answer(document: Any) -> bool:
 
 def add_query_answer(out: EventBuilder, document: dict[str, Any]) -> list[str]:
     """Add every series as metric events; return what was left out."""
-    left = MAX_POINTS
     series = [item for item in document["data"]["result"] if isinstance(item, dict)]
+    count = sum(len(item["values"]) for item in series[:MAX_SERIES] if isinstance(item.get("values"), list))
+    every = -(-count // MAX_POINTS) or 1
     for item in series[:MAX_SERIES]:
         told, values = item.get("metric"), item.get("values")
         labels = told if isinstance(told, dict) else {}
         listed = values if isinstance(values, list) else [item.get("value")]
-        points = [point for point in listed if isinstance(point, list) and len(point) == 2][:left]
-        left -= len(points)
+        points = [point for point in listed if isinstance(point, list) and len(point) == 2]
+        points = points[(len(points) - 1) % every :: every]
         _add_series(out, {str(key): value for key, value in labels.items()}, points)
-    if len(series) > MAX_SERIES or left <= 0:
-        return [f"{out.source}: only the first {MAX_SERIES:,} series and {MAX_POINTS:,} points were read."]
-    return []
+    notes = [f"{out.source}: one in {every} of {count:,} points was read."] if every > 1 else []
+    return (
+        [*notes, f"{out.source}: only the first {MAX_SERIES:,} series were read."]
+        if len(series) > MAX_SERIES
+        else notes
+    )
 
 
 def _add_series(out: EventBuilder, labels: dict[str, Any], points: list[list[Any]]) -> None:
@@ -129,7 +136,7 @@ class QueryAnswerIngestor:
 
     def read(self, source: Source, context: IngestContext) -> Ingested:
         """Read the series. Raises UnreadableSource where the answer is broken or empty."""
-        data, _cut, notes = read_whole(source, context, MAX_STRUCTURED)
+        data, _cut, notes = read_whole(source, context, MAX_ANSWER)
         document = parse_json(decode(data), what=source.path)
         out = EventBuilder(source.path, rank=source.rank, host=source.host)
         warnings = add_query_answer(out, document) if is_query_answer(document) else []

@@ -1,8 +1,14 @@
 from __future__ import annotations
 
+import json
+from pathlib import Path
 from typing import Any
 
 import pytest
+
+from rca.ingest.interface import IngestContext, Source
+from rca.ingest.read import read_source
+from rca.ingest.registry import INGESTORS
 
 MODEL = {
     "architectures": ["LlamaForCausalLM"],
@@ -133,3 +139,34 @@ def test_tokenizer_settings_name_the_special_tokens(read: Any) -> None:
     assert event.attr("ids") == {"</s>": 7, "<pad>": 9}
     assert (event.attr("chat_template"), event.attr("padding_side"), event.attr("max_id")) == (True, "left", 9)
     assert not any(name.startswith("added_tokens_decoder") for name in found.config())
+
+
+def test_a_history_of_very_many_rows_keeps_both_ends(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("rca.ingest.metric_history.MAX_ROWS", 40)
+    rows = [{"step": step, "loss": 2.0} for step in range(1, 201)]
+    file = tmp_path / "trainer_state.json"
+    file.write_text(json.dumps({"global_step": 200, "log_history": rows}))
+    source = Source(path=file.name, file=file, size=file.stat().st_size)
+    record, ingested = read_source(source, INGESTORS, IngestContext())
+    assert ingested is not None
+    losses = ingested.events.filter(ingested.events["name"].cast("string").to_numpy() == "loss")
+    steps = losses["step"].to_pylist()
+    assert steps[:10] == list(range(1, 11))
+    assert steps[-10:] == list(range(191, 201))
+    assert len(steps) <= 40
+    assert "one in 9" in record.warnings[0]
+
+
+def test_a_large_file_of_lines_called_json_is_read_line_by_line(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for module in ("sampled_lines", "json_files"):
+        monkeypatch.setattr(f"rca.ingest.{module}.MAX_SAMPLED", 8_192)
+    monkeypatch.setattr("rca.ingest.sampled_lines._END", 2_048)
+    file = tmp_path / "metrics.json"
+    file.write_text("".join(json.dumps({"iteration": step, "total_loss": 2.0}) + "\n" for step in range(1_000)))
+    source = Source(path=file.name, file=file, size=file.stat().st_size)
+    record, ingested = read_source(source, INGESTORS, IngestContext())
+    assert ingested is not None
+    assert "one in" in record.warnings[0]
+    assert ingested.events["step"].to_pylist()[-1] == 999
