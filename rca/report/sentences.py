@@ -50,8 +50,20 @@ class Sentences:
 
     def _found(self, text: str) -> str | None:
         if text not in self._known:
-            self._known[text] = self._whole.get(text) or self._filled(text)
+            self._known[text] = self._whole.get(text) or self._alike(text) or self._filled(text)
         return self._known[text]
+
+    def _alike(self, text: str) -> str | None:
+        """A text that is known with another first letter, or with a full stop more or less."""
+        first, rest = text[:1], text[1:]
+        for start in (first.lower(), first.upper()):
+            if known := self._whole.get(start + rest):
+                return known
+            if text.endswith(".") and (known := self._whole.get(start + rest[:-1])):
+                return known + "。"
+            if text[-1:] not in ".!?" and (known := self._whole.get(start + rest + ".")):
+                return known.rstrip("。")
+        return None
 
     def _filled(self, text: str) -> str | None:
         start = _first_word(text)
