@@ -1,6 +1,6 @@
 PYTHON ?= python
 
-.PHONY: check format rules test samples eval
+.PHONY: check format rules test samples eval screenshots
 
 # CI has just run the quick tests, the cases of all rules among them, by the README's command: `make check TESTED=quick`
 # goes on with the slow ones.
@@ -29,3 +29,6 @@ samples:          ## make sample_logs/ again by really running the faulty jobs
 
 eval:             ## score the labelled incidents beside the checkout, rules only
 	$(PYTHON) -m rca eval ../shared/cases --experiments none
+
+screenshots:      ## make docs/screenshots.md again from real reports (needs Chromium)
+	$(PYTHON) docs/screenshots.py
