@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import msgspec
 
 from rca.ingest.content import Buffer, give_back
-from rca.ingest.log_records import Record, time_text
+from rca.ingest.log_records import Record, record_of, time_text
 
 _JOINED = 1 << 20
 """Bytes of one message that a runtime split and that are joined again."""
@@ -46,6 +46,14 @@ def parsed(line: bytes) -> dict[str, Any] | None:
         except (ValueError, RecursionError):
             return None
     return item if isinstance(item, dict) else None
+
+
+def record_in(line: bytes) -> Record | None:
+    """Return what Docker's driver or a structured logger says on a line; None for any other object."""
+    item = parsed(line)
+    if item is None or not ("log" in item or "stream" in item or {"level", "levelname", "severity"} & item.keys()):
+        return None
+    return record_of(item)
 
 
 def numbered(data: Buffer) -> Iterator[tuple[int, int, bytes]]:

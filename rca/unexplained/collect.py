@@ -38,6 +38,9 @@ _STAND_IN = re.compile(r"<[a-z]{2,4}>")
 _WIDTH = 2000
 """Characters kept of an odd line."""
 
+_LOGS = frozenset({"log", "wrapped log"})
+_ENDLESS = 1 << 62
+
 
 @dataclass(frozen=True)
 class Run:
@@ -64,7 +67,7 @@ def next_step(found: Unexplained) -> str:
 
 def unexplained(run: Run, knowledge: Knowledge, *, budget: Budget | None = None) -> Unexplained:
     """Return the odd lines of the logs, the known causes they resemble, and what is missing."""
-    records = {record.path: record for record in run.records if record.status == "read" and record.kind == "log"}
+    records = {record.path: record for record in run.records if record.status == "read" and record.kind in _LOGS}
     logs = [source for source in run.sources if source.path in records]
     first = run.failure.source if run.failure is not None else ""
     logs.sort(key=lambda source: source.path != first)
@@ -119,7 +122,9 @@ def _numbers(
     for index, offsets in wanted.items():
         source = seen[index].source
         record = records[source.path]
-        found = line_numbers(source, offsets, total=record.lines, size=record.bytes)
+        # The entries of a wrapped log are counted, not its lines, so those are counted from its start.
+        size = record.bytes if record.kind == "log" else _ENDLESS
+        found = line_numbers(source, offsets, total=record.lines, size=size)
         numbers.update({(source.path, offset): number for offset, number in found.items()})
     return numbers
 

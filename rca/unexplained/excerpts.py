@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import IO, NamedTuple
 
 from rca.errors import UnreadableSource
+from rca.ingest.container_lines import record_in
 from rca.ingest.discover import open_source
 from rca.ingest.interface import Source
 from rca.ingest.scanner import Scanner, scanner_for
@@ -84,6 +85,7 @@ def excerpts(
                 loud = _loud_lines(stream, end, budget.loud) if scanned else {}
                 loud |= {offset: _line_at(stream, offset) for offset in told.get(source.path, ())}
                 places = _places(stream, end, share=share, around=around.get(source.path), loud=loud)
+                places = tuple(place._replace(raw=_said(place.raw), before=_said(place.before)) for place in places)
                 stream.seek(0)
                 head = stream.read(1 << 16)
         except (OSError, EOFError, ValueError, UnreadableSource):
@@ -91,6 +93,14 @@ def excerpts(
         left -= size if scanned else 0
         found.append(Excerpt(source=source, size=end, places=places, head=head))
     return found, len(sources) - len(found)
+
+
+def _said(raw: bytes) -> bytes:
+    """Return what a line of a log says where a container runtime or a structured logger wrapped it."""
+    if not raw.startswith(b"{"):
+        return raw
+    record = record_in(raw)
+    return raw if record is None else " ".join(record.lines).rstrip().encode("utf-8", "replace")
 
 
 def line_numbers(source: Source, offsets: Iterable[int], *, total: int, size: int) -> dict[int, int]:

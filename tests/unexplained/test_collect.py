@@ -155,3 +155,17 @@ def test_an_exception_of_any_name_stands_out_but_its_stack_does_not(tmp_path) ->
     found = diagnose(tmp_path, {"a.log": steps(50) + stack}, knowledge=Knowledge())
     assert [line.text for line in found.unexplained.lines] == ["acme.pool.LeaseExpired: lease 88 is gone"]
     assert found.unexplained.lines[0].signs[0] == "exception"
+
+
+def test_the_odd_line_of_a_container_log_is_shown_as_it_was_said(tmp_path) -> None:
+    lost = "2026-03-01 12:09:01,000 - ERROR - acme.lease - lease 88 on pool blue was not renewed within 30 s\n"
+    said = [*steps(400).splitlines(keepends=True), lost]
+    wrapped = "".join(
+        json.dumps({"log": line, "stream": "stderr", "time": f"2026-03-01T12:00:00.{at:09d}Z"}) + "\n"
+        for at, line in enumerate(said)
+    )
+    found = diagnose(tmp_path, {"container-json.log": wrapped})
+    assert [source.kind for source in found.sources] == ["wrapped log"]
+    first = found.unexplained.lines[0]
+    assert (first.line, first.text) == (401, lost.strip())
+    assert "error_word" in first.signs
