@@ -6,13 +6,13 @@ A secret that is split by such characters is found in the plain text; `at` leads
 from __future__ import annotations
 
 import re as bounded
+from bisect import bisect_right
 from typing import NamedTuple
 
 import re2 as re
 
-_SIGNS = re.compile(
-    r"[\x1b\x{ad}\x{200b}-\x{200f}\x{202a}-\x{202e}\x{2060}-\x{2064}\x{feff}]|%[0-9A-Fa-f]{2}|\\u00|&amp;|\\\r?\n"
-)
+SIGNS = r"[\x1b\x{ad}\x{200b}-\x{200f}\x{202a}-\x{202e}\x{2060}-\x{2064}\x{feff}]|%[0-9A-Fa-f]{2}|\\u00|&amp;|\\\r?\n"
+_SIGNS = re.compile(SIGNS)
 _DISGUISED = bounded.compile(
     r"\x1b\[[0-9;:?]{0,32}[ -/]?[@-~]|\x1b\][^\x07\x1b]{0,128}(?:\x07|\x1b\\)|\x1b[@-_]|"
     r"[\xad\u200b-\u200f\u202a-\u202e\u2060-\u2064\ufeff]|\\\r?\n[ \t]{0,80}|"
@@ -21,16 +21,23 @@ _DISGUISED = bounded.compile(
 
 
 class Plain(NamedTuple):
-    """A plain text and where its characters stand in the original."""
+    """A plain text and where its pieces stand in the original."""
 
     text: str
-    starts: list[int]
-    ends: list[int]
-    """Offsets in the original of every character."""
+    begins: list[int]
+    """Offset of every piece in the plain text, rising."""
+    places: list[tuple[int, int, bool]]
+    """Span of every piece in the original, and whether it stands there letter by letter."""
 
     def at(self, start: int, end: int) -> tuple[int, int]:
         """Span in the original."""
-        return self.starts[start], self.ends[end - 1]
+        first, last = (bisect_right(self.begins, offset) - 1 for offset in (start, end - 1))
+        begin, _, plain_first = self.places[first]
+        upto, whole, plain_last = self.places[last]
+        return (
+            begin + (start - self.begins[first] if plain_first else 0),
+            upto + end - self.begins[last] if plain_last else whole,
+        )
 
 
 def plain(text: str) -> Plain | None:
@@ -38,20 +45,19 @@ def plain(text: str) -> Plain | None:
     if not _SIGNS.search(text):
         return None
     parts: list[str] = []
-    starts: list[int] = []
-    ends: list[int] = []
-    at = 0
+    begins: list[int] = []
+    places: list[tuple[int, int, bool]] = []
+    length = at = 0
     for match in _DISGUISED.finditer(text):
-        start, end = match.span()
         meant = _meaning(match.group(), match.group(1) or match.group(2), match.group(3))
-        parts += [text[at:start], meant]
-        starts += [*range(at, start), *([start] * len(meant))]
-        ends += [*range(at + 1, start + 1), *([end] * len(meant))]
-        at = end
-    parts.append(text[at:])
-    starts += range(at, len(text))
-    ends += range(at + 1, len(text) + 1)
-    return Plain("".join(parts), starts, ends)
+        for piece, place in ((text[at : match.start()], (at, match.start(), True)), (meant, (*match.span(), False))):
+            if piece:
+                parts.append(piece)
+                begins.append(length)
+                places.append(place)
+                length += len(piece)
+        at = match.end()
+    return Plain("".join([*parts, text[at:]]), [*begins, length], [*places, (at, len(text), True)])
 
 
 def _meaning(written: str, code: str | None, entity: str | None) -> str:

@@ -29,7 +29,7 @@ def block_spans(text: str) -> Iterator[Span]:
 
 def line_span(text: str) -> Span | None:
     """A line of a key that stands alone: its last word has the width of such lines and characters of all classes."""
-    if len(text) < min(_WIDTHS) or len(text) > 400:
+    if not min(_WIDTHS) <= len(text) <= 400 or len(text.rsplit(None, 1)[-1] if text.strip() else "") < min(_WIDTHS):
         return None
     match = _MATERIAL.search(text)
     if match is None or len(match.group(1)) not in _WIDTHS or not _is_mixed(match.group(1)):

@@ -17,12 +17,18 @@ _MOST_SECRETS = 5000
 _HEAD = 8
 """Characters of a secret by which it is looked up, and that are enough to know it where a text was cut."""
 _CUT_FROM = 190
+_FEW = 64
+"""Names that are faster looked for one by one than word by word."""
 _LONG_WORD = bounded.compile(r"\S{8,}")
 _WORD = bounded.compile(r"[A-Za-z0-9_\-]{3,}(?:\.[A-Za-z0-9_\-]+)*")
 _BEFORE_USER = bounded.compile(
     r"(?i)(?:/|\\|~|(?:^|[^a-z0-9_])(?:user|username|logname|owner|login|uid)[\"']?[=: ]{1,2}[\"']?)$"
 )
 """What stands before the name of a user who was found in a home directory."""
+
+
+_GOES_ON = bounded.compile(r"\.[A-Za-z0-9_\-]")
+_WITHIN_WORD = frozenset("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_-")
 
 
 class Span(NamedTuple):
@@ -105,7 +111,7 @@ class Known:
             while at >= 0:
                 yield at, at + len(phrase)
                 at = text.find(phrase, at + len(phrase))
-        if not self._secrets:
+        if not self._secrets or (len(self._secrets) <= _FEW and not self._may_hold(text)):
             return
         for match in _LONG_WORD.finditer(text):
             word, start = match.group(), match.start()
@@ -116,34 +122,42 @@ class Known:
                         yield start + at, min(match.end(), start + at + len(secret))
                         break
 
+    def _may_hold(self, text: str) -> bool:
+        return len(text) >= _CUT_FROM or any(head in text for head in self._secrets)
+
+    def phrases(self, text: str, kind: str) -> list[tuple[int, int]]:
+        """Where names of runs (`name`) or folders (`path`) stand, which may hold any letters."""
+        known = [phrase for phrase, what in self._phrases.items() if what == kind]
+        return [(at, at + len(phrase)) for phrase in known for at in _all(text, phrase)]
+
     def spans(self, text: str) -> list[Span]:
         """Where known names stand as whole words; users of home directories where a user may be meant."""
-        found = [
-            Span(at, at + len(phrase), kind) for phrase, kind in self._phrases.items() for at in _all(text, phrase)
-        ]
-        if self._words:
-            for match in _WORD.finditer(text):
-                found += self._in_word(text, match.group(), match.start())
+        found = [Span(start, end, "path") for start, end in self.phrases(text, "path")]
+        if len(self._words) <= _FEW:
+            places = ((part, at) for part in self._words for at in _beginnings(text, part))
+        else:
+            places = (
+                (part, match.start() + at)
+                for match in _WORD.finditer(text)
+                for part, at in _parts(match.group())
+                if part in self._words
+            )
+        for part, at in places:
+            found += self._named(text, part, at)
         return found
 
-    def _in_word(self, text: str, word: str, start: int) -> Iterator[Span]:
-        at = 0
-        for part in word.split("."):
-            names = self._words.get(part)
-            if names is not None:
-                end = start + at
-                for name, kind in names.items():
-                    if word.startswith(name, at) and (at + len(name) == len(word) or word[at + len(name)] == "."):
-                        end = start + at + len(name)
-                        if kind != "found user":
-                            yield Span(start + at, end, kind)
-                            break
-                        if end == start + len(word) and _BEFORE_USER.search(
-                            text[max(0, end - len(name) - 16) : start + at]
-                        ):
-                            yield Span(start + at, end, "user")
-                            break
-            at += len(part) + 1
+    def _named(self, text: str, part: str, at: int) -> Iterator[Span]:
+        """The longest name that begins with a part and stands there as whole words."""
+        for name, kind in self._words[part].items():
+            end = at + len(name)
+            if not text.startswith(name, at) or text[end : end + 1] in _WITHIN_WORD:
+                continue
+            if kind != "found user":
+                yield Span(at, end, kind)
+                return
+            if not _GOES_ON.match(text, end) and _BEFORE_USER.search(text[max(0, at - 16) : at]):
+                yield Span(at, end, "user")
+                return
 
     def _add(self, name: str, kind: str) -> bool:
         names = self._words.setdefault(name.partition(".")[0], {})
@@ -193,3 +207,19 @@ def _all(text: str, phrase: str) -> Iterator[int]:
         if not any(c.isalnum() or c in "_-" for c in around):
             yield at
         at = text.find(phrase, end)
+
+
+def _beginnings(text: str, part: str) -> Iterator[int]:
+    """Where a word begins with a part of a name."""
+    at = text.find(part)
+    while at >= 0:
+        if at == 0 or text[at - 1] not in _WITHIN_WORD:
+            yield at
+        at = text.find(part, at + len(part))
+
+
+def _parts(word: str) -> Iterator[tuple[str, int]]:
+    at = 0
+    for part in word.split("."):
+        yield part, at
+        at += len(part) + 1

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from functools import lru_cache
-from typing import Literal
+from typing import Literal, NamedTuple
 
 from rca.redact.addresses import ip_spans, mail_spans
 from rca.redact.assignments import is_secret
@@ -19,6 +19,17 @@ from rca.redact.secrets import continued_spans, merged, secret_spans
 Mode = Literal["default", "strict", "none"]
 SECRET = "<secret>"
 Span = tuple[int, int]
+
+
+class _Learned(NamedTuple):
+    """What stands in a text by its shape."""
+
+    secrets: Sequence[Span] = ()
+    hosts: Sequence[Span] = ()
+    users: Sequence[Span] = ()
+
+
+_NOTHING = _Learned()
 
 
 class Redactor:
@@ -46,7 +57,7 @@ class Redactor:
         self._known = Known(
             hosts, users, names=names if strict else (), folders=folders if strict else (), anywhere=strict
         )
-        self._learned: dict[str, list[Span]] = {}
+        self._learned: dict[str, _Learned] = {}
         self._text = lru_cache(maxsize=4096)(self._redacted)
 
     def text(self, text: str, *, addresses: bool = True) -> str:
@@ -85,11 +96,15 @@ class Redactor:
         """Remember secrets, users and hosts in `text`, so that they are also replaced where nothing betrays them."""
         if self.mode == "none" or len(text) < 3 or text in self._learned:
             return
-        self._learned[text] = spans = secret_spans(text)
-        new = self._known.add_secrets(text[start:end] for start, end in spans)
+        secrets = secret_spans(text)
+        hosts: tuple[Span, ...] = ()
+        users: tuple[Span, ...] = ()
         if may_name_places(text):
-            new |= self._known.add_users(text[start:end] for start, end in user_spans(text))
-            new |= self._known.add_hosts(text[start:end] for start, end in self._host_spans(text))
+            hosts, users = tuple(sorted(self._host_spans(text))), tuple(sorted(user_spans(text)))
+        self._learned[text] = found = _Learned(secrets, hosts, users) if secrets or hosts or users else _NOTHING
+        new = self._known.add_secrets(text[start:end] for start, end in found.secrets)
+        new |= self._known.add_users(text[start:end] for start, end in found.users)
+        new |= self._known.add_hosts(text[start:end] for start, end in found.hosts)
         if new:
             self._text.cache_clear()
 
@@ -110,6 +125,8 @@ class Redactor:
 
     def _redacted(self, text: str, known: tuple[Span, ...], addresses: bool) -> tuple[str, tuple[tuple[str, int], ...]]:
         self.learn(text)
+        learned = self._learned.get(text, _NOTHING)
+        original = text
         counts: list[tuple[str, int]] = []
 
         def replace(kind: str, spans: Iterable[Span]) -> None:
@@ -118,13 +135,16 @@ class Redactor:
             if amount:
                 counts.append((kind, amount))
 
-        replace("secret", merged([*self._learned.get(text, ()), *known, *self._known.secret_spans(text)]))
+        if self.mode == "strict":
+            replace("name", self._known.phrases(text, "name"))
+        secrets = [*learned.secrets, *known] if text is original else secret_spans(text)
+        replace("secret", merged([*secrets, *self._known.secret_spans(text)]))
         if may_name_places(text):
             replace("mail", mail_spans(text))
             if addresses:
                 replace("ip", ip_spans(text))
-            replace("host", self._host_spans(text))
-            replace("user", user_spans(text))
+            replace("host", learned.hosts if text is original else self._host_spans(text))
+            replace("user", learned.users if text is original else user_spans(text))
         known_names = self._known.spans(text)
         before = len(counts)
         for kind in sorted({span.kind for span in known_names}):

@@ -10,9 +10,9 @@ from typing import Any, NamedTuple
 import re2 as re
 
 from rca.redact.assignments import assigned
-from rca.redact.disguise import plain
+from rca.redact.disguise import SIGNS, plain
 from rca.redact.keys import block_spans, line_span
-from rca.redact.token_shapes import token_spans
+from rca.redact.token_shapes import TRACES, token_spans
 
 _NAME = re.compile(r"(?i)key|token|secret|passw|pwd|passphrase|credential|[_\-]pass")
 """Without one of these words nothing is assigned to a secret's name."""
@@ -26,7 +26,9 @@ _SHAPE = re.compile(
     r"\blogin\s|:(?:543\d|6432|\*):|\"auth\"|\"username\""
 )
 """Without one of these no detector finds anything; most lines hold none, and the detectors take 0.2 s to load."""
-_REST_OF_TOKEN = bounded.compile(r"[A-Za-z0-9_\-+/=.~%]*")
+_ANY = re.compile(f"(?i:{_NAME.pattern[4:]})|(?i:{_SHAPE.pattern[4:]})|{TRACES}|{SIGNS}")
+"""All of this in one search, as most lines hold nothing of it."""
+_REST_OF_TOKEN = bounded.compile(r"[A-Za-z0-9_\-+=~%]*")
 _CUT_FROM = 190
 """Characters of the shortest text that may have been cut."""
 _REFERENCE = bounded.compile(r"[$<{*%]|x{3,}$|\.{3}")
@@ -42,7 +44,11 @@ class _Pattern(NamedTuple):
 
 def secret_spans(text: str) -> list[Span]:
     """Spans of secrets, in order, not overlapping."""
-    found = _spans(text)
+    line = line_span(text)
+    found = [] if line is None else [line]
+    if not _ANY.search(text) and (len(text) < _CUT_FROM or "://" not in text[-300:]):
+        return found
+    found += _spans(text)
     disguised = plain(text)
     if disguised is not None and disguised.text:
         found += [disguised.at(start, end) for start, end in _spans(disguised.text)]
@@ -75,9 +81,6 @@ def spread(lines: Sequence[str], joint: str, first: int = 0) -> Iterator[tuple[i
 
 def _spans(text: str) -> list[Span]:
     found: list[Span] = []
-    line = line_span(text)
-    if line is not None:
-        found.append(line)
     if _NAME.search(text):
         found += assigned(text)
     found += token_spans(text, cut=len(text) >= _CUT_FROM)

@@ -131,6 +131,8 @@ _PREFIX = re.compile(
 )
 _WITHIN = re.compile(r"\.atlasv1\.|\dQ~|:AA|(?:^|[^A-Za-z0-9])[MNO][A-Za-z0-9_\-]*\.[A-Za-z0-9_\-]*\.")
 """What stands within the tokens below."""
+TRACES = f"{_PREFIX.pattern}|{_WITHIN.pattern}"
+"""Expression without whose match there is no token in a text."""
 _SHAPES = tuple(
     bounded.compile(r"(?<![A-Za-z0-9])" + shape)
     for shape in (
@@ -142,7 +144,7 @@ _SHAPES = tuple(
 )
 _CUT = bounded.compile(r"[A-Za-z0-9_\-+/=.~]{4,}$")
 _LONGEST_CUT = 4096
-_WITH_REST = bounded.compile(r"[A-Za-z0-9_\-+/=.~]*")
+_WITH_REST = bounded.compile(r"[A-Za-z0-9_\-=]*")
 _CUT_ADDRESS = re.compile(r"://[^/\s:@\"'<>]*:([^/\s@\"'<>]*[^/\s@\"'<>0-9][^/\s@\"'<>]*)$")
 
 

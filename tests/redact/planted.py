@@ -66,6 +66,22 @@ def plant(place: Path) -> Path:
     return run
 
 
+def plant_unknown(place: Path) -> Path:
+    """Write a run that no rule knows, with many secrets in each of its few odd lines, and return it."""
+    found = [shape for shape in shapes() if "\n" not in shape.line]
+    run = place / "unknown-run"
+    run.mkdir(parents=True)
+    lines = ["zebra loader starts", "zebra loader reads its list"]
+    for n in range(8):
+        few = " ; ".join(shape.line for shape in found[n::8])[:1900]
+        lines += [
+            f"zebra shard {n} is prepared",
+            f"OddFailure{'abcdefgh'[n]}: the {chr(97 + n) * 5} bolt gave way: {few}",
+        ]
+    (run / "train.log").write_text("\n".join(lines) + "\n", encoding="utf-8")
+    return run
+
+
 def _log(found: list[Shape]) -> str:
     """Progress, and again and again an exception with a secret around it, in it and in its source."""
     lines = [f"step {n} loss {2.0 - n / 100} grad_norm 1.0" for n in range(20)]

@@ -60,3 +60,49 @@ def test_strict_replaces_folders_but_keeps_files_and_packages() -> None:
         "/dev/shm is full, see https://pytorch.org/docs/stable"
     )
     assert Redactor().text("/data/secret-project/src/train.py") == "/data/secret-project/src/train.py"
+
+
+def test_short_and_full_name_of_a_machine_share_a_number() -> None:
+    redactor = Redactor()
+    redactor.learn("HOSTNAME=gpu-417.hpc.example.edu")
+    redactor.learn("MASTER_ADDR=gpu-418.hpc.example.edu")
+    assert redactor.text("gpu-417 waits for gpu-418.hpc.example.edu") == "<host-2> waits for <host-1>"
+    assert redactor.text("gpu-417.hpc.example.edu and gpu-418") == "<host-2> and <host-1>"
+
+
+def test_a_short_name_in_two_domains_is_no_name_for_either() -> None:
+    redactor = Redactor(hosts=["gpu-417.a.example.edu", "gpu-417.b.example.edu"])
+    assert redactor.text("gpu-417.a.example.edu gpu-417.b.example.edu") == "<host-1> <host-2>"
+
+
+def test_thousands_of_hosts_are_found_again() -> None:
+    redactor = Redactor(hosts=[f"node{n:04}" for n in range(4096)])
+    assert redactor.text("rank 3 on node0003, rank 4095 on node4095.") == "rank 3 on <host-1>, rank 4095 on <host-2>."
+
+
+@pytest.mark.parametrize(
+    ("line", "shown"),
+    [
+        ("ada@gpu-21:~/run$ python x.py", "<user-1>@<host-1>:~/run$ python x.py"),
+        ("SLURM_JOB_USER=dvaughan", "SLURM_JOB_USER=<user-1>"),
+        ("/scratch/mhamilton/data/c4", "/scratch/<user-1>/data/c4"),
+        ("/scratch/datasets/c4", "/scratch/datasets/c4"),
+        ("srun: error: cn0417: task 3: Exited", "srun: error: <host-1>: task 3: Exited"),
+        ("trainer-7d9f8b6c5d-x2x9q: OOMKilled", "<host-1>: OOMKilled"),
+        ("pod/llama-train-worker-3 was evicted", "pod/<host-1> was evicted"),
+        ("postgresql://train:x1y2z3@db-7:5432/runs", "postgresql://train:<secret>@<host-1>:5432/runs"),
+    ],
+)
+def test_clusters_name_people_and_machines_in_their_own_ways(line: str, shown: str) -> None:
+    assert Redactor().text(line) == shown
+
+
+def test_strict_replaces_names_of_runs_addresses_of_packages_and_users_anywhere() -> None:
+    redactor = Redactor("strict", names=["llama-customer-x"])
+    redactor.learn("/home/ada.l/train.py")
+    assert redactor.text("llama-customer-x by ada.l") == "<name-1> by <user-1>"
+    assert (
+        redactor.text("--index-url https://pypi.acme.io/team/simple") == "--index-url https://<host-1><path-1>/simple"
+    )
+    assert redactor.text("saved to s3://bucket/team/ckpt.pt") == "saved to s3://<path-2>/ckpt.pt"
+    assert redactor.place("team/logs/rank_0.log") == "<path-3>/rank_0.log"
