@@ -35,7 +35,6 @@ if TYPE_CHECKING:
 
 _CODE = re.compile(r"`([^`\n]{1,200})`")
 _GAP = re.compile(r"\S {2,}(?=\S)")
-_COMMAND = re.compile(r"[a-z./~$][\w./~$=+-]*")
 TEMPLATES = Path(__file__).parent / "templates"
 GENERATOR = "rca"
 """Content of the generator meta tag; a file that carries it may be replaced without asking."""
@@ -146,12 +145,6 @@ def prose(text: str) -> Markup:
     return Markup(_CODE.sub(r"<code>\1</code>", str(escape(measures.clean(text)))))
 
 
-def is_command(text: str) -> bool:
-    """Whether a text is something to type: it starts like a program or a call, and does not end like a sentence."""
-    first = text.split(maxsplit=1)[0] if text.strip() else ""
-    return bool(_COMMAND.fullmatch(first)) and not text.rstrip().endswith(".")
-
-
 def is_tabular(text: str) -> bool:
     """Whether a line is a row of a table, which must not be broken: three gaps of two or more blanks."""
     return len(_GAP.findall(text[:1_000])) >= 3
@@ -209,7 +202,7 @@ def _environment() -> Environment:
         arm_figures=arm_figures,
         script_place=lambda experiment, diagnosis: script_place(diagnosis, experiment),
     )
-    environment.tests.update(command=is_command, tabular=is_tabular)
+    environment.tests.update(command=measures.is_command, tabular=is_tabular)
     environment.globals.update(
         say=words.say,
         word=words.word,

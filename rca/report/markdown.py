@@ -9,7 +9,19 @@ from typing import NamedTuple
 from rca.baseline import Baseline
 from rca.diagnosis import Diagnosis, Evidence, Experiment
 from rca.report.findings import expectations, told_once
-from rca.report.measures import clean, clock, moment, number, numbers_list, one_line, percent, relative, seconds, size
+from rca.report.measures import (
+    clean,
+    clock,
+    is_command,
+    moment,
+    number,
+    numbers_list,
+    one_line,
+    percent,
+    relative,
+    seconds,
+    size,
+)
 from rca.report.outline import Candidate, Outline, circumstances, odd_intro, outline, place, reading_summary, redaction
 from rca.report.scripts import script_place
 from rca.report.tables import figure_columns, first_with
@@ -141,7 +153,9 @@ def _odd(diagnosis: Diagnosis) -> list[str]:
     lines = [odd_intro(diagnosis), ""]
     for line in found.lines:
         signs = say("list.item").join(say("odd." + sign) for sign in line.signs)
-        where = ", ".join(part for part in (code(place(line)), escaped(circumstances(line)), signs) if part)
+        where = say("list.clause").join(
+            part for part in (code(place(line)), escaped(circumstances(line)), signs) if part
+        )
         lines.append(f"- {code(line.text, limit=300)} ({where})")
     if found.resembles:
         lines += ["", f"**{say('section.resembles')}** {say('resembles.intro')}", ""]
@@ -182,7 +196,9 @@ def _answer(diagnosis: Diagnosis, plan: Outline) -> Iterator[str]:
     yield " · ".join(standing)
     failure = diagnosis.failure
     if failure:
-        where = ", ".join(part for part in (code(place(failure)), escaped(circumstances(failure))) if part)
+        where = say("list.clause").join(
+            part for part in (code(place(failure)), escaped(circumstances(failure))) if part
+        )
         yield f"{say('answer.observed')}{say('colon')}{where}" + "\n\n" + fenced(one_line(failure.what, limit=600))
     if verdict.next_step and verdict.status in ("suspected", "unknown"):
         yield f"**{say('answer.next')}{say('colon').rstrip()}** {escaped(verdict.next_step)}"
@@ -197,7 +213,8 @@ def _fixes(lead: Candidate) -> list[str]:
         if fix.risk:
             lines.append(f"   {say('fix.risk')} {escaped(fix.risk)}  ")
         if fix.verify:
-            lines.append(f"   {say('fix.verify')} {code(fix.verify, limit=400)}")
+            verify = code(fix.verify, limit=400) if is_command(fix.verify) else escaped(fix.verify)
+            lines.append(f"   {say('fix.verify')} {verify}")
     return lines
 
 
@@ -226,7 +243,7 @@ def _reasons(lead: Candidate) -> list[str]:
 
 def _told(item: Evidence) -> str:
     parts = [code(place(item)), escaped(circumstances(item)), strength(item.weight) if item.weight else ""]
-    where = ", ".join(part for part in parts if part)
+    where = say("list.clause").join(part for part in parts if part)
     return escaped(item.says) + (f" ({where})" if where else "")
 
 
@@ -241,7 +258,7 @@ def _experiment(experiment: Experiment) -> list[str]:
     facts = [code(experiment.change) if experiment.change else ""]
     facts.append(say("experiment.seeds", seeds=numbers_list(arm.seeds)) if arm and arm.seeds else "")
     facts.append(say("experiment.cost", time=seconds(experiment.seconds), device=escaped(experiment.device)))
-    lines.append(f"  - {say('experiment.setting')} " + ", ".join(fact for fact in facts if fact))
+    lines.append(f"  - {say('experiment.setting')} " + say("list.clause").join(fact for fact in facts if fact))
     if experiment.effect:
         effect = experiment.effect
         what = escaped(effect.meaning or effect.metric)

@@ -11,6 +11,8 @@ NBSP = "\u00a0"
 _UNSAFE = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u200e\u200f\u202a-\u202e\u2066-\u2069\ufeff\ufffe\uffff]")
 """Control characters move the cursor of a terminal, and direction marks reorder what a reader sees."""
 
+_COMMAND = re.compile(r"[a-z./~$][\w./~$=+-]*")
+
 
 def clean(text: str) -> str:
     """`text` without characters that act on a terminal or a page instead of being shown."""
@@ -21,6 +23,12 @@ def one_line(text: str, *, limit: int = 400) -> str:
     """`text` on one line, cut with an ellipsis at `limit` characters."""
     flat = " ".join(clean(text[: 4 * limit]).split())
     return flat if len(flat) <= limit else flat[: limit - 1].rstrip() + "…"
+
+
+def is_command(text: str) -> bool:
+    """Whether a text is something to type: it starts like a program or a call, and does not end like a sentence."""
+    first = text.split(maxsplit=1)[0] if text.strip() else ""
+    return bool(_COMMAND.fullmatch(first)) and not text.rstrip().endswith((".", "。"))
 
 
 def percent(share: float) -> str:

@@ -10,8 +10,9 @@ from itertools import pairwise
 import pytest
 
 from rca.diagnosis import Diagnosis, Evidence
-from rca.report.html import HtmlReport, is_command, prose
+from rca.report.html import HtmlReport, prose
 from rca.report.json_report import DATA_ID
+from rca.report.measures import is_command
 
 from .page import Page
 from .samples import every, lr_too_high
@@ -176,6 +177,7 @@ def test_prose_turns_backticks_into_code(text: str, shown: str) -> None:
 def test_commands_and_sentences_are_told_apart() -> None:
     assert is_command("python train.py --max_steps 600")
     assert not is_command("Peak memory falls; loss stays within noise of float32.")
+    assert not is_command("loss 不再为 NaN。")
     assert not is_command("")
 
 
