@@ -148,7 +148,7 @@ def explain(cause: str, rules: Sequence[Path], color: ColourChoice) -> None:
 
 @cli.command()
 @click.argument("saved", type=click.Path(path_type=Path))
-@click.option("-f", "--format", "form", type=Format(), default="text", show_default=True)
+@click.option("-f", "--format", "form", type=Format(), default="text", show_default=True, help="Format to write.")
 @click.option("-o", "--output", default="-", metavar="FILE", help="File to write; - for standard output.")
 @LANG
 @click.option("--force", is_flag=True, help="Replace a file that rca did not write.")

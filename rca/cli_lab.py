@@ -70,7 +70,7 @@ def list_(as_json: bool) -> None:
 @click.argument("out", type=click.Path(path_type=Path))
 @click.option("--severity", default="", metavar="NAME", help="How strong; `rca lab list` shows the names.")
 @click.option("--architecture", default="", metavar="NAME", help="llama or gpt2, where the job has a transformer.")
-@click.option("--seed", type=int, default=0, show_default=True)
+@click.option("--seed", type=int, default=0, show_default=True, help="Seed of weights and data.")
 def make_(fault: str, out: Path, severity: str, architecture: str, seed: int) -> None:
     """Run a tiny job with FAULT and write OUT/run and OUT/truth.json."""
     from rca.lab.faults import variant

@@ -48,7 +48,7 @@ _PRECISION: dict[str, dict[str, str]] = {
 @click.option("--seq", type=click.IntRange(1, 1 << 24), default=2048, show_default=True,
               help="Tokens of a sample, of a prompt, or of the longest request of a server.")  # fmt: skip
 @click.option("--task", type=click.Choice(["train", "evaluate", "generate", "serve"]), default="train",
-              show_default=True)  # fmt: skip
+              show_default=True, help="What the model does.")  # fmt: skip
 @click.option(
     "--precision",
     type=click.Choice(list(_PRECISION)),
@@ -56,8 +56,10 @@ _PRECISION: dict[str, dict[str, str]] = {
     show_default=True,
     help="bf16 and fp16 are autocast over fp32 weights in training, and the type of the weights elsewhere.",
 )
-@click.option("--optimizer", type=click.Choice(_OPTIMIZERS), default="adamw", show_default=True)
-@click.option("--attention", type=click.Choice(["sdpa", "eager"]), default="sdpa", show_default=True)
+@click.option("--optimizer", type=click.Choice(_OPTIMIZERS), default="adamw", show_default=True, metavar="NAME",
+              help=f"One of {', '.join(_OPTIMIZERS)}.")  # fmt: skip
+@click.option("--attention", type=click.Choice(["sdpa", "eager"]), default="sdpa", show_default=True,
+              help="How attention is computed; eager keeps its scores.")  # fmt: skip
 @click.option("--checkpointing", is_flag=True, help="Gradient checkpointing.")
 @click.option("--accumulation", type=click.IntRange(1, 1 << 16), default=1, show_default=True,
               help="Micro-batches a step.")  # fmt: skip

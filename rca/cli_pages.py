@@ -188,7 +188,7 @@ _PAGES: dict[str, Page] = {
         arguments=(("CAUSE", "Id of the new cause: domain.name."),),
         examples=(
             (
-                "rca rules new acme.lease_expired --rules team --from-line 'ERROR cache: lease n17 lost'",
+                "rca rules new acme.lease_lost --rules team --from-line 'ERROR lease lost'",
                 "A rule that finds this line; write what it means and how to fix it.",
             ),
         ),

@@ -66,6 +66,11 @@ def test_wrong_options_are_sentences(
         ("[]", "one JSON object"),
         ('{"model_type": "resnet"}', "resnet"),
         ('{"model_type": "llama", "hidden_size": "many"}', "hidden_size"),
+        (
+            '{"model_type": "llama", "hidden_size": 64, "num_hidden_layers": 2, "vocab_size": 9, '
+            '"num_attention_heads": 0}',
+            "0 heads",
+        ),
     ],
 )
 def test_wrong_configurations_are_sentences(

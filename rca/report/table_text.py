@@ -26,6 +26,10 @@ def table_text(table: Table, *, width: int = 80, colour: bool = False) -> str:
     """
     lines = [paint(line, "strong", on=colour) for line in wrapped(one_line(table.title), width)]
     lines += _rows(table, width, colour)
+    figures = zip(table.columns, figure_columns(table), strict=True)
+    cut = [f"{_short(heading)} {heading}" for heading, figure in figures if figure and _short(heading) != heading]
+    if cut:
+        lines += ["", *(paint(line, "quiet", on=colour) for line in wrapped("; ".join(cut), width))]
     if table.paste:
         lines += ["", paint(say("table.paste"), "label", on=colour), *clean(table.paste).splitlines()]
     if table.note:

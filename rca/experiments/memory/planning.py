@@ -88,7 +88,8 @@ def step_of(config: Mapping[str, Any], *, settings: Mapping[str, Any]) -> tuple[
     missing = [key for key in ("hidden_size", "num_layers", "vocab_size") if not isinstance(sizes.get(key), int)]
     if missing:
         raise ExperimentError(f"the configuration has no {', '.join(missing)}")
-    heads = sizes.get("num_attention_heads") or max(1, sizes["hidden_size"] // 64)
+    heads = sizes.get("num_attention_heads")
+    heads = max(1, sizes["hidden_size"] // 64) if heads is None else heads
     if not isinstance(heads, int) or heads < 1 or sizes["hidden_size"] % heads:
         raise ExperimentError(f"hidden size {sizes['hidden_size']} and {heads} heads do not fit together")
     question = checked(
