@@ -50,7 +50,7 @@ def parsed(text: str) -> Target:
 def service_for(target: Target, *, url: str | None = None) -> Service:
     """Return the service of a target; `url` is the address of a server of one's own. Raises UsageError."""
     if find_spec(_CLIENTS[target.service]) is None:
-        raise UsageError(f"the client for {target.service} is not installed; run `pip install 'rca[attach]'`")
+        raise UsageError(f"the client for {target.service} is not installed; run `pip install 'rca-dl[attach]'`")
     if target.service == "jira":
         from rca.tickets.jira_issues import JiraIssue
 
