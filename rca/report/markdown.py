@@ -2,29 +2,23 @@
 
 from __future__ import annotations
 
-import re
-from collections.abc import Iterable, Iterator, Sequence
-from typing import NamedTuple
+from collections.abc import Iterator, Sequence
 
 from rca.baseline import Baseline
-from rca.diagnosis import Diagnosis, Evidence, Experiment
-from rca.report.findings import expectations, told_once
+from rca.diagnosis import Diagnosis, Evidence
+from rca.report.findings import told_once
+from rca.report.markdown_experiments import SPARE, experiments, script, tables
+from rca.report.markdown_marks import Section, cells, code, escaped, fenced
 from rca.report.measures import (
-    clean,
     clock,
     is_command,
     moment,
-    number,
-    numbers_list,
     one_line,
     percent,
     relative,
-    seconds,
     size,
 )
 from rca.report.outline import Candidate, Outline, circumstances, odd_intro, outline, place, reading_summary, redaction
-from rca.report.scripts import script_place
-from rca.report.tables import figure_columns, first_with
 from rca.report.translation import translated
 from rca.report.trim import nearest
 from rca.report.words import count, say, strength, what_to_collect, word
@@ -32,21 +26,6 @@ from rca.report.words import shown as in_language
 
 LIMIT = 29_500
 """Characters; Jira's text field takes 32,767, GitHub's 65,536."""
-
-SPARE = 9
-"""Rank of what is left out without a word where there is no room: it lies beside the report as well."""
-
-_SPECIAL = re.compile(r"([\\`*_\[\]#|~$>])")
-_MENTION = re.compile(r"@(?=\w)")
-
-
-class Section(NamedTuple):
-    """One part of the document; the highest `rank` is dropped first when the document is too long."""
-
-    rank: int
-    title: str
-    text: str
-
 
 MARK = "<!-- rca report -->"
 """First line of the document: a file that carries it may be replaced without asking."""
@@ -88,27 +67,6 @@ def summary(diagnosis: Diagnosis) -> str:
     return "\n\n".join(s.text for s in _sections(diagnosis) if s.title in {say(k) for k in wanted[1:]} or s.rank == 0)
 
 
-def escaped(text: str, *, limit: int = 400) -> str:
-    """One line of prose in which nothing is markup, a link, a reference or a mention."""
-    safe = one_line(text, limit=limit).replace("&", "&amp;").replace("<", "&lt;")
-    return _MENTION.sub("@\u2060", _SPECIAL.sub(r"\\\1", safe))
-
-
-def code(text: str, *, limit: int = 200) -> str:
-    """An inline code span whatever is in the text; in tables the bar must stay out of it."""
-    flat = one_line(text, limit=limit).replace("|", "¦")
-    fence = "`" * (max((len(run) for run in re.findall("`+", flat)), default=0) + 1)
-    gap = " " if flat.startswith("`") or flat.endswith("`") else ""
-    return f"{fence}{gap}{flat}{gap}{fence}" if flat else ""
-
-
-def fenced(text: str, language: str = "", *, lines: int = 30, width: int = 500) -> str:
-    """A code block whose fence is longer than any in the text."""
-    shown = [line[:width] for line in clean(text).splitlines()[:lines]]
-    fence = "`" * max(3, max((len(run) for line in shown for run in re.findall("`+", line)), default=0) + 1)
-    return "\n".join([fence + re.sub(r"[^\w+-]", "", language), *shown, fence])
-
-
 def _sections(diagnosis: Diagnosis) -> Iterator[Section]:
     diagnosis = translated(diagnosis)
     plan = outline(diagnosis)
@@ -121,18 +79,15 @@ def _sections(diagnosis: Diagnosis) -> Iterator[Section]:
         yield from _section(1, "section.change", _fixes(plan.lead))
         yield from _section(2, "section.why", _reasons(plan.lead))
         yield from _section(2, "section.odd", _odd(diagnosis))
-    tried = [
-        line for e in plan.tried for line in (*_experiment(e), *_expected_of(diagnosis, e), *_script_at(diagnosis, e))
-    ]
-    yield from _section(3, "section.experiments", tried)
-    yield from _tables(plan)
+    yield from _section(3, "section.experiments", experiments(diagnosis, plan))
+    yield from tables(plan)
     heading = "section.nearest" if diagnosis.verdict.status == "unknown" else "section.candidates"
     yield from _folded(4, heading, _candidates(plan.others))
     yield from _folded(5, "section.baseline", _baseline(diagnosis.baseline))
     yield from _folded(6, "section.timeline", _timeline(diagnosis))
     yield from _folded(7, "section.settings", _settings(diagnosis))
     yield from _folded(5, "section.inputs", _inputs(diagnosis))
-    yield from _script(plan)
+    yield from script(plan)
 
 
 def _section(rank: int, key: str, lines: Sequence[str]) -> Iterator[Section]:
@@ -247,76 +202,6 @@ def _told(item: Evidence) -> str:
     return escaped(item.says) + (f" ({where})" if where else "")
 
 
-def _experiment(experiment: Experiment) -> list[str]:
-    verdict = say("experiment." + experiment.verdict)
-    told = say("experiment.told", title=escaped(experiment.title), verdict=verdict)
-    lines = [
-        f"- **{told}** {escaped(experiment.reason)}",
-        f"  - {say('round.prediction')} {escaped(experiment.prediction)}",
-    ]
-    arm = experiment.control
-    facts = [code(experiment.change) if experiment.change else ""]
-    facts.append(say("experiment.seeds", seeds=numbers_list(arm.seeds)) if arm and arm.seeds else "")
-    facts.append(say("experiment.cost", time=seconds(experiment.seconds), device=escaped(experiment.device)))
-    lines.append(f"  - {say('experiment.setting')} " + say("list.clause").join(fact for fact in facts if fact))
-    if experiment.effect:
-        effect = experiment.effect
-        what = escaped(effect.meaning or effect.metric)
-        interval = say("experiment.interval", low=number(effect.low), high=number(effect.high))
-        lines.append(f"  - {what}{say('colon')}{number(effect.value)} {interval}")
-    if experiment.scope:
-        lines.append(f"  - {say('experiment.scope')} {escaped(experiment.scope)}")
-    if experiment.repro:
-        lines.append(f"  - {say('experiment.repeat')} {code(experiment.repro, limit=300)}")
-    return lines
-
-
-def _tables(plan: Outline) -> Iterator[Section]:
-    for experiment in plan.tried:
-        table = experiment.table
-        if table is None or first_with(table, plan.tried) is not experiment:
-            continue
-        rule = ["---:" if figures else "---" for figures in figure_columns(table)]
-        lines = [f"#### {escaped(table.title)}", "", *(_cells(cells) for cells in (map(escaped, table.columns), rule))]
-        for index, row in enumerate(table.rows):
-            first, *rest = (escaped(cell) for cell in row)
-            marked = index == table.marked
-            lines.append(_cells([f"**{first}** ({say('table.marked')})" if marked else first, *rest]))
-        if table.paste:
-            lines += ["", say("table.paste"), "", fenced(table.paste, "python")]
-        if table.note:
-            lines += ["", escaped(table.note)]
-        yield Section(3, escaped(table.title), "\n".join(lines))
-
-
-def _cells(cells: Iterable[str]) -> str:
-    return "| " + " | ".join(cells) + " |"
-
-
-def _expected_of(diagnosis: Diagnosis, experiment: Experiment) -> list[str]:
-    rows = [
-        f"{escaped(cause)} {say('column.confirms')} {percent(yes)}, {say('column.refutes')} {percent(no)}"
-        for cause, yes, no, _ in expectations(diagnosis, experiment.id)[:3]
-    ]
-    return [f"  - {say('round.expected')}{say('colon')}{'; '.join(rows)}"] if rows else []
-
-
-def _script_at(diagnosis: Diagnosis, experiment: Experiment) -> list[str]:
-    if not experiment.script:
-        return []
-    return [f"  - {say('experiment.script_at')} {code(script_place(diagnosis, experiment))}"]
-
-
-def _script(plan: Outline) -> Iterator[Section]:
-    """The script of the first experiment that has one; the others lie beside the report."""
-    shown = next((experiment for experiment in plan.tried if experiment.script), None)
-    if shown is not None:
-        lines = shown.script.splitlines()
-        title = f"{escaped(shown.title)}{say('colon')}{say('experiment.script', lines=count(len(lines), 'line'))}"
-        text = fenced(shown.script, "python", lines=len(lines), width=200)
-        yield Section(SPARE, title, f"<details>\n<summary>{title}</summary>\n\n{text}\n\n</details>")
-
-
 def _candidates(others: Sequence[Candidate]) -> list[str]:
     if not others:
         return []
@@ -331,7 +216,7 @@ def _candidates(others: Sequence[Candidate]) -> list[str]:
 
 
 def _row(*keys: str) -> str:
-    return _cells(say(key) for key in keys)
+    return cells(say(key) for key in keys)
 
 
 def _timeline(diagnosis: Diagnosis) -> list[str]:

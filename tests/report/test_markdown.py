@@ -5,7 +5,8 @@ import re
 import pytest
 
 from rca.diagnosis import Diagnosis, Setting, SourceRecord, TimelineEntry
-from rca.report.markdown import LIMIT, MARK, MarkdownReport, code, escaped, fenced, summary
+from rca.report.markdown import LIMIT, MARK, MarkdownReport, summary
+from rca.report.markdown_marks import code, escaped, fenced
 
 from .samples import lr_too_high
 
