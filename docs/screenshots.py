@@ -31,7 +31,7 @@ LOOKS: dict[str, dict[str, Any]] = {
 }
 KINDS = {
     "confirmed": "A cause that an experiment confirmed",
-    "suspected": "A cause that is only suspected: two ranks, one of which failed first",
+    "suspected": "A cause that is only suspected: one rank failed first, the others followed",
     "unknown": "Nothing that is known explains the run",
     "healthy": "A run that did what it should",
 }
@@ -55,8 +55,8 @@ def strange_run(folder: Path) -> Path:
 
 def analysed(run: Path, into: Path, *, experiments: str) -> tuple[Path, str]:
     """The page of a run, and what the terminal shows of it, with its colours."""
-    command = [sys.executable, "-m", "rca", "analyze", str(run), "--experiments", experiments, "-o", str(into)]
-    subprocess.run([*command, "-f", "html", "-q"], check=True, stdout=subprocess.DEVNULL)
+    command = [sys.executable, "-m", "rca", "analyze", str(run), "--experiments", experiments, "--budget", "10m"]
+    subprocess.run([*command, "-o", str(into), "-f", "html", "-q"], check=True, stdout=subprocess.DEVNULL)
     (page,) = into.glob("*.html")
     show = [sys.executable, "-m", "rca", "report", str(page), "--color", "always"]
     return page, subprocess.run(show, check=True, capture_output=True, text=True, encoding="utf-8").stdout
@@ -102,6 +102,9 @@ def main() -> None:
         for kind, title in KINDS.items():
             run, experiments = runs[kind]
             page, shown = analysed(run, room / kind, experiments=experiments)
+            status = {"healthy": "none"}.get(kind, kind)
+            if f'data-status="{status}"' not in page.read_text(encoding="utf-8"):
+                sys.exit(f"The report of {run} is not of the kind {kind}: choose another run for it.")
             for name, look in LOOKS.items():
                 photograph(browser, page, pictures / f"{kind}-{name}.png", **look)
             console = terminal(shown, room / f"{kind}-terminal.html")
@@ -110,7 +113,7 @@ def main() -> None:
                 console,
                 pictures / f"{kind}-terminal.png",
                 whole=True,
-                viewport={"width": 780, "height": 300},
+                viewport={"width": 820, "height": 300},
             )
             text += [f"## {title}", ""]
             text += [f"![{title}: {name}](screenshots/{kind}-{name}.png)" for name in (*LOOKS, "terminal")] + [""]

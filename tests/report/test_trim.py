@@ -1,11 +1,15 @@
 from __future__ import annotations
 
+from collections.abc import Callable
+
+import pytest
+
 from rca.diagnosis import Diagnosis, Series, SourceRecord, TimelineEntry
 from rca.report.html import HtmlReport
 from rca.report.trim import GOAL, LIMIT, fit_to, nearest
 
 from .page import Page
-from .samples import lr_too_high
+from .samples import lr_too_high, oom_on_many_ranks
 
 
 def entries(count: int, *, failing: int | None = None) -> tuple[TimelineEntry, ...]:
@@ -83,3 +87,48 @@ def test_a_shortened_list_of_files_does_not_change_how_many_were_read() -> None:
     assert "9,000 files read, 1 skipped" in page
     assert "z.bin" in page
     assert "rank_08000.log" not in page
+
+
+def huge_text() -> Diagnosis:
+    diagnosis = lr_too_high()
+    lead = diagnosis.hypotheses[0]
+    evidence = lead.evidence_for[0].model_copy(update={"says": "s" * 5_000_000, "text": "t" * 5_000_000})
+    return diagnosis.model_copy(update={"hypotheses": (lead.model_copy(update={"evidence_for": (evidence,)}),)})
+
+
+def many_experiments() -> Diagnosis:
+    diagnosis = lr_too_high()
+    first = diagnosis.experiments[0]
+    tried = tuple(first.model_copy(update={"id": f"e{n}", "title": f"Try {n}"}) for n in range(2_000))
+    return diagnosis.model_copy(update={"experiments": tried})
+
+
+def many_curves() -> Diagnosis:
+    points = tuple((float(step), float(step)) for step in range(400))
+    series = tuple(Series(name=f"m{n}", label=f"metric {n}", points=points) for n in range(2_000))
+    return lr_too_high().model_copy(update={"series": series})
+
+
+def many_ranks() -> Diagnosis:
+    diagnosis = oom_on_many_ranks()
+    entry = diagnosis.timeline[0]
+    count = 20_000
+    run = diagnosis.run.model_copy(
+        update={"ranks": tuple(range(count)), "hosts": tuple(f"node{n}" for n in range(count))}
+    )
+    timeline = tuple(entry.model_copy(update={"id": f"r{n}", "rank": n}) for n in range(count))
+    return diagnosis.model_copy(update={"timeline": timeline, "run": run})
+
+
+@pytest.mark.parametrize("large", [huge_text, many_experiments, many_curves, many_ranks])
+def test_whatever_there_is_too_much_of_is_shortened(large: Callable[[], Diagnosis]) -> None:
+    diagnosis = large()
+    html = HtmlReport().render(diagnosis)
+    assert len(html.encode()) <= GOAL
+    page = Page(html)
+    assert "shortened" in "".join(page.all("section", id="inputs")[0].text)
+    assert page.text_of("h1") == diagnosis.verdict.sentence
+
+
+def test_a_usual_report_is_far_smaller(sample: Diagnosis) -> None:
+    assert len(HtmlReport().render(sample).encode()) < 500_000
