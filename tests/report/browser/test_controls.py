@@ -49,6 +49,10 @@ def test_the_timeline_is_searched_filtered_and_turned_round(open_page: OpenPage)
     assert rows(page) == every[::-1]
     bar.locator("select[name=order]").select_option("")
     assert rows(page) == every
+    for mode, shown in (("absolute", (True, False)), ("relative", (False, True)), ("both", (True, True))):
+        bar.locator("select[name=times]").select_option(mode)
+        heads = page.locator("#events th.time"), page.locator("#events th.since")
+        assert tuple(head.is_visible() for head in heads) == shown
 
 
 def test_copying_puts_the_text_on_the_clipboard(open_page: OpenPage) -> None:
