@@ -29,7 +29,8 @@ CATALOGUE: Mapping[str, str] = {
     "oom.others_gib": "memory held by other processes (GiB)",
     "oom.others_share": "that over the capacity",
     "oom.step": "last step reported before the first refusal (step)",
-    "oom.phase": "what the run was doing when memory ran out: load | forward | backward | optimizer | eval | generate | startup",
+    "oom.phase": "what the run was doing when memory ran out: load | forward | backward | optimizer | eval | "
+    "generate | startup",
     "oom.ranks": "number of ranks that ran out of memory",
     "oom.count": "number of refused allocations that were reported",
     "oom.tried_jump": "refused allocation over the usual step-to-step change of the memory in use (x)",

@@ -16,7 +16,8 @@ CATALOGUE: Mapping[str, str] = {
     "collective.undumped": "number of ranks that flight recorders of others list and that left no dump",
     "collective.undumped_ranks": "these ranks",
     "collective.state": "what the flight recorders of the ranks say together: not_joined | other_operation | "
-    "other_size | other_dtype | not_started | not_completed | not_dumped | unmatched_transfer | crossed_groups | completed",
+    "other_size | other_dtype | not_started | not_completed | not_dumped | unmatched_transfer | crossed_groups | "
+    "completed",
     "collective.dtype_mismatch": "at the same sequence number and operation ranks bring different types of elements",
     "collective.group": "process group in which it began",
     "collective.where": "place in the program of the odd rank's call, or of its last call before it stayed away",

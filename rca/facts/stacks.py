@@ -14,8 +14,8 @@ from rca.facts.standing import FOR_OTHERS, Stood, apart, frame_text, standing
 
 CATALOGUE: Mapping[str, str] = {
     "stack.processes": "training processes whose stack was taken",
-    "stack.state": "what most processes were doing: collective | rendezvous | data_wait | data | save | load | compile | "
-    "device | network | backward | optimizer | forward | lock | queue | input | process | running",
+    "stack.state": "what most processes were doing: collective | rendezvous | data_wait | data | save | load | "
+    "compile | device | network | backward | optimizer | forward | lock | queue | input | process | running",
     "stack.waiting": "most of them waited for other ranks: in a collective, to join, or in a backward pass",
     "stack.operation": "collective that most of them waited in, e.g. all_reduce",
     "stack.same": "all of them were doing the same, at the same line of the program",
