@@ -33,7 +33,7 @@ from rca.output import save_events, write_reports, write_text
 
 if TYPE_CHECKING:
     from rca.diagnosis import Diagnosis
-    from rca.ingest.remote import Root
+    from rca.ingest.places.remote import Root
     from rca.report.colour import ColourChoice
 
 _SETTINGS = {"help_option_names": ["-h", "--help"], "max_content_width": 80, "auto_envvar_prefix": "RCA"}

@@ -19,7 +19,7 @@ from rca.cli_types import Known, RunPlace
 from rca.errors import UsageError
 
 if TYPE_CHECKING:
-    from rca.ingest.remote import Root
+    from rca.ingest.places.remote import Root
     from rca.pipeline import Options
     from rca.rules.load import Knowledge
 

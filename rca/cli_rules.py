@@ -73,8 +73,8 @@ def show(rule_id: str, rules: Sequence[Path], as_json: bool) -> None:
               help="The log line that gives the cause away; - reads it from standard input.")  # fmt: skip
 def new(cause: str, rules: Path, line: str | None) -> None:
     """Write a new cause CAUSE (domain.name) and its cases, ready to be filled in."""
-    from rca.ingest.prefixes import PrefixParser, strip_colours
-    from rca.ingest.timestamps import Clock
+    from rca.ingest.logs.prefixes import PrefixParser, strip_colours
+    from rca.ingest.logs.timestamps import Clock
     from rca.rules.scaffold import scaffold
 
     if line == "-":

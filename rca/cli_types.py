@@ -11,7 +11,7 @@ import click
 from click.shell_completion import CompletionItem
 
 if TYPE_CHECKING:
-    from rca.ingest.remote import Root
+    from rca.ingest.places.remote import Root
 
 _ID = re.compile(rb"^id: *['\"]?([\w.-]+)", re.MULTILINE)
 """Id of a cause or an experiment as it stands in its file: completion parses no YAML, which would take a second."""
@@ -30,7 +30,7 @@ class RunPlace(click.ParamType["Root"]):
         """Return the place; UsageError for one that is not there."""
         if ctx is not None and ctx.resilient_parsing:  # the shell completes: nothing is read
             return Path(str(value))
-        from rca.ingest.remote import run_place
+        from rca.ingest.places.remote import run_place
 
         return run_place(value)
 

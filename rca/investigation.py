@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
 from rca.diagnosis import Hypothesis
-from rca.ingest.remote import Root
+from rca.ingest.places.remote import Root
 from rca.notes import Notes
 from rca.observation import Observed, Progress
 from rca.rules.load import Knowledge

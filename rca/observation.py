@@ -19,16 +19,16 @@ from rca.facts.registry import ALL as FACT_FUNCTIONS
 from rca.hypotheses.decide import answer
 from rca.hypotheses.match import View
 from rca.hypotheses.score import Ranking, rank
-from rca.ingest.archives import is_archive
-from rca.ingest.discover import discover
-from rca.ingest.earlier_jobs import left_aside
-from rca.ingest.gathered import Gathered
 from rca.ingest.interface import IngestContext, Ingested, Source
-from rca.ingest.parallel import in_processes, pays, processors
+from rca.ingest.logs.text import TextIngestor
+from rca.ingest.machine.earlier_jobs import left_aside
+from rca.ingest.places.archives import is_archive
+from rca.ingest.places.discover import discover
+from rca.ingest.places.gathered import Gathered
+from rca.ingest.places.parallel import in_processes, pays, processors
+from rca.ingest.places.remote import Remote, Root
 from rca.ingest.read import read_source
 from rca.ingest.registry import INGESTORS
-from rca.ingest.remote import Remote, Root
-from rca.ingest.text import TextIngestor
 from rca.notes import Notes
 from rca.rules.load import Knowledge
 
@@ -236,7 +236,7 @@ def _read_by(
     """
     read = partial(read_source, ingestors=INGESTORS, context=context)
     if readers.cluster is not None and sources:
-        from rca.ingest.cluster import on_cluster
+        from rca.ingest.places.cluster import on_cluster
 
         yield from on_cluster(sources, read, address=readers.cluster)
         return

@@ -28,7 +28,7 @@ from rca.hypotheses.decide import answer
 from rca.hypotheses.match import View, met_rules
 from rca.hypotheses.score import NONE, Ranking, rank
 from rca.ingest.context import lines_around
-from rca.ingest.remote import Root, run_place
+from rca.ingest.places.remote import Root, run_place
 from rca.investigation import Options, tested
 from rca.notes import Notes
 from rca.observation import Progress, Readers, Reading, healthy_beside, observed, ranking_of, run_name

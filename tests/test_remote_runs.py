@@ -16,7 +16,7 @@ from fsspec.implementations.memory import MemoryFileSystem
 
 from rca.cli import cli
 from rca.errors import UsageError
-from rca.ingest.remote import run_place
+from rca.ingest.places.remote import run_place
 from rca.investigation import Options
 from rca.pipeline import examine
 from rca.rules.load import load
@@ -139,7 +139,7 @@ def test_a_run_in_memory_with_experiments_that_need_its_files(tmp_path: Path) ->
 
 def test_an_object_of_which_ten_lines_are_shown_is_not_fetched_again(monkeypatch) -> None:
     from rca.ingest.context import lines_around
-    from rca.ingest.discover import discover
+    from rca.ingest.places.discover import discover
 
     store = MemoryFileSystem()
     store.pipe_file("/jobs/long/run/train.log", b"".join(b"step %07d loss 1.0\n" % step for step in range(300_000)))

@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 from rca.events import EventTable
-from rca.ingest.discover import discover
 from rca.ingest.interface import IngestContext
+from rca.ingest.places.discover import discover
 from rca.ingest.read import read_source
 from rca.ingest.registry import INGESTORS
 from rca.rotation import parts_of

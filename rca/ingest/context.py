@@ -43,7 +43,7 @@ def _around(file: Place, line: int, offset: int) -> tuple[ContextLine, ...]:
 
 
 def _bytes(file: Place, start: int, length: int) -> bytes:
-    from rca.ingest.discover import open_source
+    from rca.ingest.places.discover import open_source
 
     try:
         with open_source(file) as stream:
@@ -54,7 +54,7 @@ def _bytes(file: Place, start: int, length: int) -> bytes:
 
 
 def _shown(raw: bytes) -> str:
-    from rca.ingest.prefixes import strip_colours
+    from rca.ingest.logs.prefixes import strip_colours
 
     text = raw.decode("utf-8", errors="replace").rstrip("\r")
     return strip_colours(text.rsplit("\r", 1)[-1])[:WIDTH]

@@ -89,7 +89,7 @@ class Source:
     """A complete time (microseconds since the epoch) that some source of the run prints: it gives the year to times
     that lack it."""
     one_of_many: int = 0
-    """How many sources there are so alike that each keeps only its own (see `rca.ingest.shares`); 0: it keeps all."""
+    """How many sources are so alike that each keeps only its own (see `rca.ingest.places.shares`); 0: it keeps all."""
 
 
 @dataclass(frozen=True)

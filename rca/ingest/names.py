@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from functools import lru_cache
 
-from rca.ingest.config_names import ALIASES
+from rca.ingest.settings.config_names import ALIASES
 
 _METRICS: dict[str, tuple[str, ...]] = {
     "loss": (

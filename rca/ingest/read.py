@@ -7,10 +7,10 @@ from datetime import datetime, timezone
 
 from rca.diagnosis import SourceRecord
 from rca.errors import UnreadableSource
-from rca.ingest.content import read_head
 from rca.ingest.file_names import is_log_name
 from rca.ingest.interface import IngestContext, Ingested, Ingestor, Source
-from rca.ingest.shares import reduced
+from rca.ingest.places.content import read_head
+from rca.ingest.places.shares import reduced
 
 _BINARY = (
     (b"\x80\x02", "a pickle, which is never loaded"),

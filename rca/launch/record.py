@@ -14,7 +14,7 @@ from rca.redact.messages import command_without_secrets
 from rca.redact.redactor import Redactor
 
 NAME = "rca-run.json"
-"""Read by rca.ingest.launch_records."""
+"""Read by rca.ingest.machine.launch_records."""
 
 
 def write(folder: Path, command: Sequence[str], ended: Ended, task: Task) -> None:

@@ -6,7 +6,8 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from rca.errors import KnowledgeError
-from rca.rules.load import LANGUAGES, builtin_folder, documents, installed_folders
+from rca.rules.folders import builtin_folder
+from rca.rules.load import LANGUAGES, documents, installed_folders
 
 
 def translations(language: str, folders: Sequence[Path] = ()) -> dict[str, str]:

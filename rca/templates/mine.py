@@ -9,10 +9,10 @@ from itertools import accumulate
 from typing import NamedTuple
 
 from rca.errors import UnreadableSource
-from rca.ingest.content import Buffer, open_content
 from rca.ingest.interface import Limits, Source
-from rca.ingest.prefixes import PrefixParser, strip_colours
-from rca.ingest.timestamps import Clock
+from rca.ingest.logs.prefixes import PrefixParser, strip_colours
+from rca.ingest.logs.timestamps import Clock
+from rca.ingest.places.content import Buffer, open_content
 from rca.templates.drain import Drain, Group
 from rca.templates.masking import LONGEST, masked
 

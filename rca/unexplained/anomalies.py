@@ -9,8 +9,8 @@ from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
 from rca.ingest.interface import Source
-from rca.ingest.prefixes import PrefixParser, label_of, strip_colours
-from rca.ingest.timestamps import Clock, first_full_date
+from rca.ingest.logs.prefixes import PrefixParser, label_of, strip_colours
+from rca.ingest.logs.timestamps import Clock, first_full_date
 from rca.templates.drain import Drain
 from rca.templates.masking import masked
 from rca.unexplained.excerpts import Excerpt, Place

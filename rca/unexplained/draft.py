@@ -7,8 +7,8 @@ import shlex
 
 from rca.diagnosis import Diagnosis
 from rca.errors import UsageError
-from rca.ingest.prefixes import PrefixParser
-from rca.ingest.timestamps import Clock
+from rca.ingest.logs.prefixes import PrefixParser
+from rca.ingest.logs.timestamps import Clock
 from rca.leads import OddLine, RuleDraft
 from rca.rules.skeleton import skeleton
 

@@ -7,10 +7,10 @@ from dataclasses import dataclass, field
 from typing import IO, NamedTuple
 
 from rca.errors import UnreadableSource
-from rca.ingest.container_lines import record_in
-from rca.ingest.discover import open_source
 from rca.ingest.interface import Source
-from rca.ingest.scanner import Scanner, scanner_for
+from rca.ingest.logs.container_lines import record_in
+from rca.ingest.logs.scanner import Scanner, scanner_for
+from rca.ingest.places.discover import open_source
 from rca.unexplained.marks import TROUBLE
 
 _PIECE = 1 << 18

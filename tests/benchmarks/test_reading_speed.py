@@ -11,9 +11,9 @@ from typing import Any
 
 import pytest
 
+from rca.ingest.event_files.events import TensorBoardIngestor
 from rca.ingest.interface import IngestContext, Source
-from rca.ingest.profiler_trace import ProfilerTraceIngestor
-from rca.ingest.tensorboard_events import TensorBoardIngestor
+from rca.ingest.traces.profiler_trace import ProfilerTraceIngestor
 
 pytestmark = pytest.mark.slow
 

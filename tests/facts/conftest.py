@@ -12,8 +12,8 @@ import pytest
 
 from rca.events import EventTable
 from rca.facts.registry import CATALOGUE, extract
-from rca.ingest.discover import discover
 from rca.ingest.interface import IngestContext
+from rca.ingest.places.discover import discover
 from rca.ingest.read import read_source
 from rca.ingest.registry import INGESTORS
 from rca.rules.load import load

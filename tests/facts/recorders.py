@@ -9,7 +9,7 @@ from typing import Any
 
 from rca.events import EventTable
 from rca.facts.registry import extract
-from rca.ingest.flight_recorder import FlightRecorderIngestor
+from rca.ingest.dumps.flight_recorder import FlightRecorderIngestor
 from rca.ingest.interface import IngestContext, Source
 
 RECORDED = Path(__file__).parent / "flight_dumps"

@@ -5,8 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 
 from rca.events import EventTable
-from rca.ingest.content import open_source
 from rca.ingest.interface import IngestContext, Source
+from rca.ingest.places.content import open_source
 from rca.ingest.read import read_source
 from rca.ingest.registry import INGESTORS
 

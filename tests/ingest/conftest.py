@@ -12,8 +12,8 @@ import pytest
 
 from rca.diagnosis import SourceRecord
 from rca.events import Event, EventTable
-from rca.ingest.discover import path_host, path_rank
 from rca.ingest.interface import IngestContext, Ingested, Source
+from rca.ingest.places.discover import path_host, path_rank
 from rca.ingest.read import read_source
 from rca.ingest.registry import INGESTORS
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from rca.ingest.captures import typed
+from rca.ingest.logs.captures import typed
 from rca.ingest.quantities import number, seconds, size_bytes
 from rca.rules.schema import Capture
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 
 from rca.events import EventTable
-from rca.ingest.discover import discover
 from rca.ingest.interface import IngestContext
+from rca.ingest.places.discover import discover
 from rca.ingest.read import read_source
 from rca.ingest.registry import INGESTORS
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from rca.ingest.trace_breakdown import breakdown
-from rca.ingest.trace_columns import Columns
-from rca.ingest.trace_json import TraceArgs, TraceEvent
-from rca.ingest.trace_steps import Windows, find_steps
+from rca.ingest.traces.breakdown import breakdown
+from rca.ingest.traces.columns import Columns
+from rca.ingest.traces.steps import Windows, find_steps
+from rca.ingest.traces.trace_json import TraceArgs, TraceEvent
 
 
 def span(category: str, name: str, start: float, duration: float, *, thread: int = 1, **args: Any) -> TraceEvent:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from rca.ingest.scanner import scanner_for
+from rca.ingest.logs.scanner import scanner_for
 from rca.unexplained.marks import TROUBLE, is_frame, mark
 
 

@@ -7,8 +7,8 @@ from typing import Any
 
 from rca.events import EventBuilder
 from rca.ingest.blocks.settings_out import tell
-from rca.ingest.document import Document
-from rca.ingest.reprs import Unknown, scalar
+from rca.ingest.logs.document import Document
+from rca.ingest.settings.reprs import Unknown, scalar
 
 _ROW = re.compile(r"\s{0,8}(?P<key>[A-Za-z_][\w.\-]{0,60}) {0,24}= ?(?P<value>[^=\s].{0,200}?),?\s*$")
 _MEASURED = re.compile(

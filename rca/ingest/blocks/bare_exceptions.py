@@ -6,7 +6,7 @@ import builtins
 import re
 
 from rca.events import EventBuilder
-from rca.ingest.document import Document
+from rca.ingest.logs.document import Document
 
 _BUILTIN = frozenset(
     name

@@ -6,7 +6,7 @@ import re2
 
 from rca.events import EventBuilder
 from rca.ingest.blocks.lines import claim, table_lines
-from rca.ingest.document import Document
+from rca.ingest.logs.document import Document
 
 _HEADER = re2.compile(r"^\s*precision\s+recall\s+f1-?score\s+support\s*$")
 _ROW = re2.compile(r"^\s*(\S.{0,60}?)\s+((?:[01]\.\d{2,6}\s+){1,3})(\d{1,10})\s*$")

@@ -6,8 +6,8 @@ import re
 
 from rca.events import EventBuilder
 from rca.ingest.blocks.settings_out import tell
-from rca.ingest.document import Document
-from rca.ingest.script_files import command_settings
+from rca.ingest.logs.document import Document
+from rca.ingest.settings.script_files import command_settings
 
 _PROGRAM = re.compile(
     r"(?:^|[\s/'\"=])(?:python[\d.]*|torchrun|deepspeed|accelerate|srun|mpirun|docker|vllm|sglang|trtllm-\w+|axolotl|tune|"

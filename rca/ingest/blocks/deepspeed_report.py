@@ -8,8 +8,8 @@ import re2
 
 from rca.events import EventBuilder
 from rca.ingest.blocks.lines import add_system, claim, table_lines
-from rca.ingest.cells import size_in_bytes
-from rca.ingest.document import Document
+from rca.ingest.logs.document import Document
+from rca.ingest.tables.cells import size_in_bytes
 
 _DOTTED = re2.compile(r"([A-Za-z][\w /().+-]*?)\s*\.{2,}\s*(\S.*)")
 _OPERATOR = re2.compile(r"\[(YES|NO)\]\s*\.{2,}\s*\[(OKAY|NO|SKIPPED)\]")

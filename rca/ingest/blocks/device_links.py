@@ -9,8 +9,8 @@ import re2
 
 from rca.events import EventBuilder
 from rca.ingest.blocks.lines import add_system, claim, table_line, table_lines
-from rca.ingest.cells import whole
-from rca.ingest.document import Document
+from rca.ingest.logs.document import Document
+from rca.ingest.tables.cells import whole
 
 _GPU = re2.compile(r"GPU (\d{1,3}): (\S.*?) \(UUID: ([^)\s]+)\)")
 _SPEED = re2.compile(r"\s*Link (\d{1,2}): (?:([\d.]+) GB/s|<(inactive)>)\s*")

@@ -12,13 +12,13 @@ import re2
 from rca.errors import UnreadableSource
 from rca.events import EventBuilder
 from rca.ingest.blocks.lines import add_system, claim, table_line, table_lines
-from rca.ingest.cells import number, whole
-from rca.ingest.csv_files import read_table
-from rca.ingest.device_names import DMON
-from rca.ingest.device_readings import DeviceColumn, Rows, add_device_columns
-from rca.ingest.document import Document
-from rca.ingest.gpu_query import add_readings
-from rca.ingest.timestamps import Clock, Stamp, clock
+from rca.ingest.logs.document import Document
+from rca.ingest.logs.timestamps import Clock, Stamp, clock
+from rca.ingest.machine.device_names import DMON
+from rca.ingest.machine.device_readings import DeviceColumn, Rows, add_device_columns
+from rca.ingest.machine.gpu_query import add_readings
+from rca.ingest.tables.cells import number, whole
+from rca.ingest.tables.csv_files import read_table
 
 MAX_ROWS = 200_000
 _DAY = re2.compile(r"((?:19|20)\d\d)(\d\d)(\d\d)")

@@ -9,10 +9,10 @@ import re2
 
 from rca.events import EventBuilder
 from rca.ingest.blocks.lines import add_system, claim, table_line, table_lines
-from rca.ingest.cells import number, number_with_unit, size_in_bytes, whole
-from rca.ingest.device_names import ROCM, dcgm_name, plain, reading
-from rca.ingest.device_readings import DeviceColumn, Rows, add_device_columns
-from rca.ingest.document import Document
+from rca.ingest.logs.document import Document
+from rca.ingest.machine.device_names import ROCM, dcgm_name, plain, reading
+from rca.ingest.machine.device_readings import DeviceColumn, Rows, add_device_columns
+from rca.ingest.tables.cells import number, number_with_unit, size_in_bytes, whole
 
 MAX_ROWS = 200_000
 _GPUSTAT = re2.compile(

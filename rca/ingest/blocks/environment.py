@@ -9,9 +9,9 @@ import re2
 
 from rca.events import EventBuilder
 from rca.ingest.blocks.lines import add_system, claim, table_line, table_lines
-from rca.ingest.cells import whole
-from rca.ingest.document import Document
-from rca.ingest.packages import package_name
+from rca.ingest.logs.document import Document
+from rca.ingest.settings.packages import package_name
+from rca.ingest.tables.cells import whole
 
 _VERSION = r"v?([0-9]+\.[0-9]+[A-Za-z0-9.+_-]*)"
 _PACKAGES = (

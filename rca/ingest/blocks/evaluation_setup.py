@@ -6,8 +6,8 @@ import re
 
 from rca.events import EventBuilder
 from rca.ingest.blocks.lines import place_of
-from rca.ingest.document import Document
-from rca.ingest.reprs import call_end
+from rca.ingest.logs.document import Document
+from rca.ingest.settings.reprs import call_end
 
 _COMPOSE = re.compile(r"\b(?:Compose|Sequential|AugmentationSequential|ImageAugmentation)\(")
 _STEP = re.compile(r"(?<![\w.])(?:[A-Za-z_]\w*\.){0,6}(?P<name>[A-Z]\w{2,60})(?=\(| object at )")

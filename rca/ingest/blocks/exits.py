@@ -8,8 +8,8 @@ from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 
 from rca.events import EventBuilder
-from rca.ingest.document import Document
-from rca.ingest.exit_codes import signal_of, signed
+from rca.ingest.logs.document import Document
+from rca.ingest.machine.exit_codes import signal_of, signed
 
 _WORDS = {
     "killed": signal.SIGKILL,

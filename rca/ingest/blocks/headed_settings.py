@@ -7,8 +7,8 @@ from typing import Any
 
 from rca.events import EventBuilder
 from rca.ingest.blocks.settings_out import tell
-from rca.ingest.document import Document
-from rca.ingest.reprs import Unknown, scalar
+from rca.ingest.logs.document import Document
+from rca.ingest.settings.reprs import Unknown, scalar
 
 _WORDS = r"(?:cfg|conf|config(?:uration)?|args|arguments|settings|hparams|hyperparameters|params|options|flags)"
 _HEAD = re.compile(

@@ -8,8 +8,8 @@ import re2
 
 from rca.events import EventBuilder
 from rca.ingest.blocks.lines import add_system, claim, table_line, table_lines
-from rca.ingest.cells import number, whole
-from rca.ingest.document import Document
+from rca.ingest.logs.document import Document
+from rca.ingest.tables.cells import number, whole
 
 _MOST_ROWS = 500
 _CPU_HEADS = {"us": "user_percent", "sy": "system_percent", "id": "idle_percent", "wa": "iowait_percent"}

@@ -8,8 +8,8 @@ import re2
 
 from rca.events import EventBuilder
 from rca.ingest.blocks.lines import add_system, claim, table_line, table_lines
-from rca.ingest.cells import whole
-from rca.ingest.document import Document
+from rca.ingest.logs.document import Document
+from rca.ingest.tables.cells import whole
 
 _MEMINFO = re2.compile(r"([A-Za-z][\w()]*):\s+(\d{1,15})(?: kB)?")
 _CGROUP = re2.compile(r"([a-z_]{2,40}) (\d{1,19})")

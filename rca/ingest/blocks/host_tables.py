@@ -8,8 +8,8 @@ import re2
 
 from rca.events import EventBuilder
 from rca.ingest.blocks.lines import add_system, claim, table_line, table_lines
-from rca.ingest.cells import number, size_in_bytes, whole
-from rca.ingest.document import Document
+from rca.ingest.logs.document import Document
+from rca.ingest.tables.cells import number, size_in_bytes, whole
 
 _DF_ROW = re2.compile(r"(\S+)\s+([\d.]+[KMGTP]?i?)\s+([\d.]+[KMGTP]?i?)\s+([\d.]+[KMGTP]?i?|-)\s+(\d+%|-)\s+(/.*|\S+)")
 _KILOBYTES = ("1K-blocks", "1024-blocks")

@@ -7,9 +7,9 @@ from typing import Any
 
 from rca.events import EventBuilder
 from rca.ingest.blocks.settings_out import tell
-from rca.ingest.document import Document
+from rca.ingest.logs.document import Document
 from rca.ingest.names import canonical_config
-from rca.ingest.reprs import Unknown, scalar
+from rca.ingest.settings.reprs import Unknown, scalar
 
 _KEYS = (
     r"lr|learning_rate|base_lr|max_lr|min_lr|batch_size|batch|bs|micro_batch_size|global_batch_size|accum\w*|"

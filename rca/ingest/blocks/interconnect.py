@@ -8,8 +8,8 @@ import re2
 
 from rca.events import EventBuilder
 from rca.ingest.blocks.lines import add_system, claim, table_lines
-from rca.ingest.cells import whole
-from rca.ingest.document import Document
+from rca.ingest.logs.document import Document
+from rca.ingest.tables.cells import whole
 
 _CARD = re2.compile(r"CA '([^']+)'")
 _STATUS = re2.compile(r"Infiniband device '([^']+)' port (\d+) status:")

@@ -7,10 +7,10 @@ import json
 from rca.events import EventBuilder
 from rca.ingest.blocks.lines import claim
 from rca.ingest.blocks.request_lines import add_request
-from rca.ingest.cells import number
-from rca.ingest.document import Document
-from rca.ingest.generated_text import generation_columns
-from rca.ingest.structured import flatten
+from rca.ingest.logs.document import Document
+from rca.ingest.tables.cells import number
+from rca.ingest.tables.structured import flatten
+from rca.ingest.weights.generated_text import generation_columns
 
 _KEYS = (
     "prompt_tokens|completion_tokens|input_tokens|output_tokens|new_tokens|generated_tokens|prompt_eval_count|eval_count|"

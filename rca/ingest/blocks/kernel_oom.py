@@ -8,8 +8,8 @@ import re2
 
 from rca.events import EventBuilder
 from rca.ingest.blocks.lines import add_system, table_line, table_lines
-from rca.ingest.cells import whole
-from rca.ingest.document import Document
+from rca.ingest.logs.document import Document
+from rca.ingest.tables.cells import whole
 
 _INVOKED = re2.compile(r".*?(\S+) invoked oom-killer: .*?order=(\d+)")
 _LIMIT = re2.compile(r".*?\bmemory: usage (\d+)kB, limit (\d+)kB")

@@ -8,9 +8,9 @@ import re2
 
 from rca.events import EventBuilder
 from rca.ingest.blocks.lines import add_system, claim, table_line, table_lines
-from rca.ingest.cells import size_in_bytes, whole
-from rca.ingest.containers import add_condition, add_container
-from rca.ingest.document import Document
+from rca.ingest.logs.document import Document
+from rca.ingest.machine.containers import add_condition, add_container
+from rca.ingest.tables.cells import size_in_bytes, whole
 
 _PAIR = re2.compile(r"(\s*)([A-Za-z][\w ./()-]*?):(?:\s+(\S.*))?\s*")
 _EVENT = re2.compile(r"\s*(Normal|Warning)\s+(\w+)\s+(\S+(?: \(x(\d+) over [^)]*\))?)\s+(\S+)\s+(\S.*)")

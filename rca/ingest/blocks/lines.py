@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any, NamedTuple
 
 from rca.events import EventBuilder
-from rca.ingest.document import Document
+from rca.ingest.logs.document import Document
 
 MAX_TABLE = 2000
 """Lines of one table that are read."""

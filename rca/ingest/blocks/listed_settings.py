@@ -6,9 +6,9 @@ import re2
 
 from rca.events import EventBuilder
 from rca.ingest.blocks.lines import claim, table_lines
-from rca.ingest.config_rows import add_settings
-from rca.ingest.document import Document
-from rca.ingest.packages import Package, add_package, package_name, pinned
+from rca.ingest.logs.document import Document
+from rca.ingest.settings.config_rows import add_settings
+from rca.ingest.settings.packages import Package, add_package, package_name, pinned
 
 _TABLE_RULE = re2.compile(r"-+\s+-+(?:\s+-+)*\s*")
 _TABLE_ROW = re2.compile(r"([A-Za-z0-9][\w.-]*)\s+([0-9][\w.!+-]*)(?:\s+\S.*)?")

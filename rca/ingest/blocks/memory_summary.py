@@ -8,8 +8,8 @@ import re2
 
 from rca.events import EventBuilder
 from rca.ingest.blocks.lines import claim, table_lines
-from rca.ingest.cells import size_in_bytes, whole
-from rca.ingest.document import Document
+from rca.ingest.logs.document import Document
+from rca.ingest.tables.cells import size_in_bytes, whole
 
 _DEVICE = re2.compile(r"PyTorch CUDA memory summary, device ID (\d+)")
 _OOMS = re2.compile(r"CUDA OOMs:\s*(\d+).*cudaMalloc retries:\s*(\d+)")

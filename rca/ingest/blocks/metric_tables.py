@@ -6,10 +6,10 @@ import re
 
 from rca.events import EventBuilder
 from rca.ingest.blocks.lines import place_of, table_line
-from rca.ingest.cells import number
-from rca.ingest.document import Document
+from rca.ingest.logs.document import Document
 from rca.ingest.metric_units import meaning
 from rca.ingest.names import METRIC_NAMES
+from rca.ingest.tables.cells import number
 
 _STROKES = re.compile("[┃│║|]")
 _RULE = re.compile(r"^[\s|:+=\-┏┓┗┛┡┩┢┪├┤└┘┌┐─━═╇┿┼┬┴╪╞╡┠┨┷┯╍]*$")

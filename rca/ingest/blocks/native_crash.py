@@ -6,7 +6,7 @@ import re
 from typing import Any
 
 from rca.events import EventBuilder
-from rca.ingest.document import Document
+from rca.ingest.logs.document import Document
 
 _TERMINATE = re.compile(
     r"terminate called (?:after throwing an instance of '(?P<type>[^'\n]{1,300})'|(?P<other>.{1,100}))"

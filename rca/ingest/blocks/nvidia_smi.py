@@ -8,8 +8,8 @@ import re2
 
 from rca.events import EventBuilder
 from rca.ingest.blocks.lines import add_system, claim, table_lines
-from rca.ingest.cells import size_in_bytes, whole
-from rca.ingest.document import Document
+from rca.ingest.logs.document import Document
+from rca.ingest.tables.cells import size_in_bytes, whole
 
 _HEADER = re2.compile(
     r"(?:NVIDIA-SMI|NVITOP)\s+([\w.]+)\s+(?:KMD|Driver) Version:\s*([\w.]+)"

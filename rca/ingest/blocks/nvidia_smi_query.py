@@ -8,10 +8,10 @@ import re2
 
 from rca.events import EventBuilder
 from rca.ingest.blocks.lines import add_system, claim, table_lines
-from rca.ingest.cells import number_with_unit, size_in_bytes, whole
-from rca.ingest.device_names import reading
-from rca.ingest.document import Document
-from rca.ingest.timestamps import first_full_date
+from rca.ingest.logs.document import Document
+from rca.ingest.logs.timestamps import first_full_date
+from rca.ingest.machine.device_names import reading
+from rca.ingest.tables.cells import number_with_unit, size_in_bytes, whole
 
 _DEVICE = re2.compile(r"GPU ([0-9A-Fa-f]{8}:[0-9A-Fa-f]{2}:[0-9A-Fa-f]{2}\.[0-9A-Fa-f])")
 _LINE = re2.compile(r"(\s*)(\S[^:]*?)\s*(?::\s*(.*))?")

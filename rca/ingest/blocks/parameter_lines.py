@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 
 from rca.events import EventBuilder
-from rca.ingest.described import PARAMETER, cell, is_parameter, statistic
-from rca.ingest.document import Document
+from rca.ingest.logs.document import Document
+from rca.ingest.settings.described import PARAMETER, cell, is_parameter, statistic
 from rca.ingest.training_metrics.pairs import NUMBER
 
 _NAME = re.compile(rf"[^\w]{{0,6}}(?:param(?:eter)? |name[:=] ?)?['\"]?(?P<name>{PARAMETER.pattern})['\"]?[:,|\s]")

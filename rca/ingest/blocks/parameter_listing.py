@@ -6,8 +6,8 @@ import re
 
 from rca.events import EventBuilder
 from rca.ingest.blocks.lines import claim, table_line
-from rca.ingest.described import PARAMETER, is_parameter
-from rca.ingest.document import Document
+from rca.ingest.logs.document import Document
+from rca.ingest.settings.described import PARAMETER, is_parameter
 from rca.ingest.training_metrics.pairs import NUMBER
 
 _LINE = re.compile(

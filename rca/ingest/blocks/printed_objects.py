@@ -6,8 +6,8 @@ import re
 
 from rca.events import EventBuilder
 from rca.ingest.blocks.settings_out import tell
-from rca.ingest.document import Document
-from rca.ingest.reprs import arguments, call_end
+from rca.ingest.logs.document import Document
+from rca.ingest.settings.reprs import arguments, call_end
 
 _CALL = re.compile(
     r"(?<![\w.])(?P<name>(?:[A-Za-z_]\w*\.){0,6}(?:Namespace|\w*Arguments|\w*Args|\w*Config|\w*Params|"

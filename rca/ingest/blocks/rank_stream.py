@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from rca.ingest.document import Document
+from rca.ingest.logs.document import Document
 
 _FOREIGN_LINES = 2000
 """Lines of other ranks that may stand between two lines of one block."""

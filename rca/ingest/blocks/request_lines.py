@@ -6,8 +6,8 @@ import re2
 
 from rca.events import EventBuilder
 from rca.ingest.blocks.lines import claim, place_of, table_line
-from rca.ingest.cells import number
-from rca.ingest.document import Document
+from rca.ingest.logs.document import Document
+from rca.ingest.tables.cells import number
 
 _NUMBER = r"([0-9]+(?:\.[0-9]+)?)"
 _PAIR = re2.compile(rf"\b([A-Za-z][\w./]*)[=:]\s?{_NUMBER}\s?(ms|s|tokens|GiB|GB|%)?\b")

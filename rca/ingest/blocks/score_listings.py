@@ -6,7 +6,7 @@ import re2
 
 from rca.events import EventBuilder
 from rca.ingest.blocks.lines import claim, table_lines
-from rca.ingest.document import Document
+from rca.ingest.logs.document import Document
 
 _ROW = re2.compile(r"^\s{1,12}([A-Za-z][\w.@/-]{1,40})\s*[:=]?\s{1,40}(\d{1,4}\.\d{2,8})\s*%?\s*$")
 _FEWEST = 3

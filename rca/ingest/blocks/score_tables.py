@@ -6,8 +6,8 @@ import re2
 
 from rca.events import EventBuilder
 from rca.ingest.blocks.lines import claim, table_lines
-from rca.ingest.cells import number
-from rca.ingest.document import Document
+from rca.ingest.logs.document import Document
+from rca.ingest.tables.cells import number
 
 _BENCHMARK = (
     r"(?:wer|cer|acc(?:uracy)?|top-?1|f1|m?ap|m?iou|dice|auc|auroc|bleu|rouge\w*|ppl|perplexity|mmlu|gsm8k|hellaswag|arc|"

@@ -6,8 +6,8 @@ import re2
 
 from rca.events import EventBuilder
 from rca.ingest.blocks.lines import claim, place_of, table_lines
-from rca.ingest.cells import number
-from rca.ingest.document import Document
+from rca.ingest.logs.document import Document
+from rca.ingest.tables.cells import number
 
 _ROW = re2.compile(r"^([A-Z][\w .#()/%-]{2,48}?):\s+([0-9][0-9.,]*|inf)\s*$")
 _NAMES = {

@@ -8,9 +8,9 @@ from typing import Any
 from rca.errors import UnreadableSource
 from rca.events import EventBuilder
 from rca.ingest.blocks.settings_out import tell
-from rca.ingest.document import Document
-from rca.ingest.reprs import Unknown, scalar
-from rca.ingest.structured import parse_json, parse_yaml
+from rca.ingest.logs.document import Document
+from rca.ingest.settings.reprs import Unknown, scalar
+from rca.ingest.tables.structured import parse_json, parse_yaml
 
 _OPENED = re.compile(r"(?:^|[\s=:(])\{\s*$")
 _JSON_ROW = re.compile(r'\s{0,40}"[^"]{1,120}"\s?:')

@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from typing import Any
 
 from rca.events import EventBuilder
-from rca.ingest.config_rows import add_settings
-from rca.ingest.document import Document
+from rca.ingest.logs.document import Document
+from rca.ingest.settings.config_rows import add_settings
 
 _MOST = 4000
 """Settings kept of one log; sixty-four ranks that print the same arguments count once."""

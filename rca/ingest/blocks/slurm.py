@@ -8,11 +8,11 @@ import re2
 
 from rca.events import EventBuilder
 from rca.ingest.blocks.lines import add_system, claim, table_line, table_lines
-from rca.ingest.cells import number, size_in_bytes
-from rca.ingest.document import Document
-from rca.ingest.exit_codes import signal_of
+from rca.ingest.logs.document import Document
+from rca.ingest.machine.exit_codes import signal_of
+from rca.ingest.machine.slurm_jobs import job_attrs, severity_of
 from rca.ingest.quantities import seconds
-from rca.ingest.slurm_jobs import job_attrs, severity_of
+from rca.ingest.tables.cells import number, size_in_bytes
 
 _RULE = re2.compile(r"-+(?:\s+-+)+\s*")
 _PAIR = re2.compile(r"(\w[\w/:]*)=(\S*)")

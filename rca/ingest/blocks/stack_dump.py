@@ -6,8 +6,8 @@ import re
 from typing import Any
 
 from rca.events import EventBuilder
-from rca.ingest.document import Document
-from rca.ingest.stack_dumps import Dump, Thread, add_dump
+from rca.ingest.dumps.stack_dumps import Dump, Thread, add_dump
+from rca.ingest.logs.document import Document
 
 _LINES = 20_000
 """Lines of one dump: a thousand threads of twenty frames."""

@@ -42,7 +42,7 @@ from rca.ingest.blocks.slurm import (
 )
 from rca.ingest.blocks.token_dump import TokenDumpParser
 from rca.ingest.blocks.transcripts import TranscriptParser
-from rca.ingest.document import BlockParser
+from rca.ingest.logs.document import BlockParser
 
 VERSIONS: tuple[BlockParser, ...] = (
     CollectEnvParser(),

@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 
 from rca.events import EventBuilder
-from rca.ingest.document import Document
-from rca.ingest.token_alignment import IGNORE_INDEX, label_offset
+from rca.ingest.logs.document import Document
+from rca.ingest.weights.token_alignment import IGNORE_INDEX, label_offset
 
 _INPUTS = re.compile(
     r"['\"]?\binput_ids\b['\"]?\s{0,3}(?:[:=]\s{0,4}(?P<list>(?:\w{1,12}\()?\[.*)?)$|"

@@ -6,9 +6,9 @@ import re
 from typing import Any
 
 from rca.events import EventBuilder
-from rca.ingest.document import Document
-from rca.ingest.exit_codes import signal_of, signed
-from rca.ingest.timestamps import first_full_date
+from rca.ingest.logs.document import Document
+from rca.ingest.logs.timestamps import first_full_date
+from rca.ingest.machine.exit_codes import signal_of, signed
 
 _EXIT = re.compile(r"\s{0,8}exitcode\s{0,4}: (?P<code>-?\d{1,5})(?: \(pid: (?P<pid>\d{1,8})\))?")
 _ROW = re.compile(r"\s{0,8}(?P<key>time|host|rank|error_file|traceback)\s{0,8}: (?P<value>.{0,400})$")

@@ -9,7 +9,7 @@ from typing import Any
 from rca.events import EventBuilder
 from rca.ingest.blocks.rank_stream import GROUP_RULE, RankStream
 from rca.ingest.blocks.stack_phase import stack_phase
-from rca.ingest.document import Document
+from rca.ingest.logs.document import Document
 
 _HEADER = re.compile(r"(?:Original |Exception Group )?Traceback \(most recent call last\):?\s*$")
 _FRAME = re.compile(

@@ -6,7 +6,7 @@ import re2
 
 from rca.events import EventBuilder
 from rca.ingest.blocks.lines import add_system, claim
-from rca.ingest.document import Document
+from rca.ingest.logs.document import Document
 
 _CLOCK = r"(?:\d{1,3}:)?\d{1,2}:\d{2}[.,]\d{2,3}"
 _STAMP = re2.compile(

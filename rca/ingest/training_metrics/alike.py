@@ -15,7 +15,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from rca.ingest.prefixes import PrefixForm
+from rca.ingest.logs.prefixes import PrefixForm
 from rca.ingest.training_metrics.counters import Position
 from rca.ingest.training_metrics.line_template import LineTemplate
 from rca.ingest.training_metrics.pairs import Reading

@@ -9,8 +9,8 @@ from itertools import pairwise
 from typing import NamedTuple
 
 from rca.events import EventBuilder
-from rca.ingest.prefixes import PrefixForm
-from rca.ingest.text_document import TextDocument
+from rca.ingest.logs.prefixes import PrefixForm
+from rca.ingest.logs.text_document import TextDocument
 from rca.ingest.training_metrics.alike import Lines, Look
 from rca.ingest.training_metrics.bars import Bar, bar
 from rca.ingest.training_metrics.columns import Kind, MetricColumns

@@ -75,8 +75,8 @@ def ours(file: Path) -> Callable[[], int]:
     """The reader of this project, up to its table of events."""
     for late in _IMPORTED_LATE:
         importlib.import_module(late)
+    from rca.ingest.event_files.events import TensorBoardIngestor
     from rca.ingest.interface import IngestContext, Source
-    from rca.ingest.tensorboard_events import TensorBoardIngestor
 
     source = Source(file.name, file, file.stat().st_size)
     return lambda: TensorBoardIngestor().read(source, IngestContext()).events.num_rows

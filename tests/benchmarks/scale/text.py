@@ -67,14 +67,14 @@ JOBS: dict[str, tuple[int, str]] = {
         """
 import sys
 from pathlib import Path
-from rca.ingest.discover import discover
+from rca.ingest.places.discover import discover
 from rca.ingest.interface import IngestContext
 from rca.ingest.read import read_source
 from rca.ingest.registry import INGESTORS
 from rca.rules.load import load
 context = IngestContext(signatures=load().patterns)
 from rca.ingest.registry import AFTER_METRICS, BLOCKS
-from rca.ingest.line_search import line_search
+from rca.ingest.logs.line_search import line_search
 line_search(context.signatures, BLOCKS, AFTER_METRICS)
 rows = 0
 for source in discover(Path(sys.argv[1]))[0]:

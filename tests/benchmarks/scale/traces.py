@@ -32,7 +32,7 @@ print(time.process_time() - cpu, time.perf_counter() - wall)
 """
 OURS = (
     "from pathlib import Path\nimport pandas\nfrom rca.ingest.interface import IngestContext, Source\n"
-    "from rca.ingest.profiler_trace import ProfilerTraceIngestor\nfile = Path(path)",
+    "from rca.ingest.traces.profiler_trace import ProfilerTraceIngestor\nfile = Path(path)",
     "found = ProfilerTraceIngestor().read(Source(file.name, file, file.stat().st_size), IngestContext())\n"
     "assert found.events.num_rows",
 )

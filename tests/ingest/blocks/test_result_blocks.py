@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from rca.events import EventTable
-from rca.ingest.discover import discover
 from rca.ingest.interface import IngestContext
+from rca.ingest.places.discover import discover
 from rca.ingest.read import read_source
 from rca.ingest.registry import INGESTORS
 

@@ -1,0 +1,1 @@
+"""What PyTorch and debuggers dump: flight recorders, memory snapshots, stacks."""

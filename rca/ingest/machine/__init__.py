@@ -1,0 +1,1 @@
+"""What machines, schedulers and clusters say."""

@@ -1,0 +1,1 @@
+"""Where the files of a run lie, and who reads them."""

@@ -1,0 +1,1 @@
+"""Configurations, scripts and packages."""

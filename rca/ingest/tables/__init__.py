@@ -1,0 +1,1 @@
+"""Tables and documents of metrics: CSV, JSON, JSON lines."""

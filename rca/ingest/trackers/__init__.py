@@ -1,0 +1,1 @@
+"""Folders of experiment trackers: W&B, MLflow, Comet."""

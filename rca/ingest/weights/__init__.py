@@ -1,0 +1,1 @@
+"""Weights, tokenizers and samples: headers and names, never the tensors."""
