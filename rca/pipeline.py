@@ -20,10 +20,10 @@ from rca.collect.timeline import timeline
 from rca.collect.verdict import environment_findings, missing, verdict
 from rca.diagnosis import Diagnosis, Hypothesis
 from rca.events import EventTable
-from rca.facts.chronology import failure
+from rca.facts.failure.chronology import failure
 from rca.facts.interface import Fact
 from rca.facts.registry import CATALOGUE
-from rca.facts.trace import breakdowns
+from rca.facts.speed.trace import breakdowns
 from rca.hypotheses.decide import answer
 from rca.hypotheses.match import View, met_rules
 from rca.hypotheses.score import NONE, Ranking, rank

@@ -11,8 +11,8 @@ import numpy as np
 from rca.baseline import CurveDifference
 from rca.collect.series import POINTS, curves, thinned
 from rca.compare.interface import Side
-from rca.facts.curves import Curve, curve
 from rca.facts.emit import number
+from rca.facts.training.curves import Curve, curve
 
 if TYPE_CHECKING:
     import numpy.typing as npt

@@ -11,75 +11,43 @@ from collections.abc import Mapping
 from types import MappingProxyType
 
 from rca.events import EventTable
-from rca.facts import (
-    allocator_table,
-    approach,
-    attempts,
-    audio_rate,
-    baseline,
-    chronology,
-    collectives,
-    data_passes,
+from rca.facts import baseline
+from rca.facts.collectives import recorded_collectives, stacks, unfinished
+from rca.facts.data import audio_rate, lengths, listed_files, preparation, samples, scripts, split_groups
+from rca.facts.evaluation import evaluated_split, held_out, quality, score_history, score_trend, unchanged
+from rca.facts.failure import attempts, chronology, restarts, run, silence
+from rca.facts.interface import Fact, FactFunction, Facts
+from rca.facts.machine import (
     device_health,
     device_outliers,
     device_scaling,
-    divergence,
     environment,
-    evaluated_split,
-    evaluation,
-    generation_settings,
-    gradient,
     host,
     host_activity,
-    host_memory,
-    inference,
+    scheduler,
+    telemetry,
+)
+from rca.facts.memory import allocator_table, device_memory, host_memory, memory_arithmetic, memory_snapshot, oom
+from rca.facts.model import model_folder, model_tokens, parameters
+from rca.facts.serving import generation_settings, inference, repeated_inputs, server_load, transcripts, truncation
+from rca.facts.speed import profiler_table, ranks, step_parts, throughput, trace, trace_ranks
+from rca.facts.training import (
+    approach,
+    data_passes,
+    divergence,
+    gradient,
     layer_gradients,
     learning_rate,
-    lengths,
-    listed_files,
     loss,
     loss_parts,
     loss_scale,
     lr_schedule,
-    memory,
-    memory_arithmetic,
-    memory_snapshot,
-    model_folder,
-    model_tokens,
     non_finite,
-    oom,
-    parameters,
     plateau,
-    preparation,
-    profiler_table,
-    quality,
-    ranks,
-    recorded_collectives,
     reference_curve,
-    repeated_inputs,
-    restarts,
-    run,
-    samples,
-    scheduler,
-    score_history,
-    score_trend,
-    scripts,
-    serving,
     sibling_runs,
-    silence,
     spikes,
-    split_groups,
-    stacks,
-    step_parts,
-    telemetry,
-    throughput,
-    trace,
-    trace_ranks,
-    transcripts,
-    truncation,
-    unchanged,
 )
-from rca.facts.interface import Fact, FactFunction, Facts
 
 MODULES = (
     run,
@@ -90,7 +58,7 @@ MODULES = (
     stacks,
     attempts,
     restarts,
-    collectives,
+    unfinished,
     recorded_collectives,
     loss,
     loss_parts,
@@ -106,11 +74,11 @@ MODULES = (
     learning_rate,
     loss_scale,
     lr_schedule,
-    evaluation,
+    held_out,
     evaluated_split,
     generation_settings,
     oom,
-    memory,
+    device_memory,
     host_activity,
     scheduler,
     host_memory,
@@ -130,7 +98,7 @@ MODULES = (
     split_groups,
     score_history,
     score_trend,
-    serving,
+    server_load,
     throughput,
     ranks,
     reference_curve,

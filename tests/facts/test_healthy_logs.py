@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from rca.events import EventTable
-from rca.facts.chronology import failure
+from rca.facts.failure.chronology import failure
 from rca.facts.interface import Fact
 from rca.facts.registry import extract
 from rca.ingest.interface import IngestContext, Source

@@ -11,8 +11,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from rca.events import EventTable
-from rca.facts.chronology import failure
 from rca.facts.emit import emit
+from rca.facts.failure.chronology import failure
 from rca.facts.registry import ALL, CATALOGUE, MODULES, extract
 
 from .tables import Run, decay

@@ -34,7 +34,7 @@ def pairs(text: str) -> list[tuple[str, str]]:
 @cache
 def said_by_facts() -> frozenset[tuple[str, str]]:
     """Every two words that stand beside each other in the code of the facts."""
-    files = Path(rca.facts.__file__).parent.glob("*.py")
+    files = Path(rca.facts.__file__).parent.rglob("*.py")
     return frozenset(pair for file in files for pair in pairs(file.read_text(encoding="utf-8")))
 
 

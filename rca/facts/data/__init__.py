@@ -1,0 +1,1 @@
+"""Samples, splits, lengths, and how files are prepared."""

@@ -1,0 +1,1 @@
+"""Devices, hosts, software and schedulers."""

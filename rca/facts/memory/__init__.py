@@ -1,0 +1,1 @@
+"""Memory of the devices and of the host."""

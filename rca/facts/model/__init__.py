@@ -1,0 +1,1 @@
+"""Model folders: weights, sizes, tokens."""

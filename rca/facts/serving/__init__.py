@@ -1,0 +1,1 @@
+"""Servers and generation: load, lengths, speed, and what was said."""

@@ -1,0 +1,1 @@
+"""Curves of a training run: loss, gradient norm, learning rate, loss scale."""
