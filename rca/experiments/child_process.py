@@ -110,8 +110,8 @@ class ChildProcess:
             del self._outgoing[: os.write(self._to, self._outgoing)]
         except BlockingIOError:
             return
-        except OSError as error:
-            raise self._ended() from error
+        except OSError:
+            self._outgoing.clear()  # it reads no more; what it wrote until then tells why
 
     def _read(self) -> None:
         try:

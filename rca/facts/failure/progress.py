@@ -139,8 +139,9 @@ def _extremes(key: Floats, value: Floats) -> tuple[Floats, Floats, Floats]:
     """Return the distinct keys with the smallest and the largest value of each."""
     distinct, code = np.unique(key, return_inverse=True)
     low, high = np.full(len(distinct), np.inf), np.full(len(distinct), -np.inf)
-    np.minimum.at(low, code, value)
-    np.maximum.at(high, code, value)
+    with np.errstate(invalid="ignore"):  # a source without lines has none to compare
+        np.minimum.at(low, code, value)
+        np.maximum.at(high, code, value)
     return distinct, low, high
 
 

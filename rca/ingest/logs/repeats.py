@@ -79,6 +79,7 @@ class Repeats:
         if self._held is None:
             return 0
         row = self._held()
+        self._held = None  # it leads back to the whole text, which must go now and not wait for the collector
         if self._count > 1:
             row["attrs"] = {**row["attrs"], "count": self._count}
         out.add(**row)

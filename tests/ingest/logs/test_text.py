@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import json
 import time
 from collections.abc import Sequence
@@ -17,6 +18,7 @@ from rca.errors import UnreadableSource
 from rca.events import MAX_TEXT
 from rca.ingest.interface import IngestContext, Ingested, Limits, Source
 from rca.ingest.logs.text import TextIngestor, is_text
+from rca.ingest.logs.text_document import TextDocument
 from rca.ingest.registry import AFTER_METRICS, BLOCKS
 from rca.rules.schema import Signature
 
@@ -112,6 +114,17 @@ def test_counting_without_looking_gives_the_same_count(tmp_path: Path) -> None:
     kept = rows(ingest(tmp_path, text, NOISE, repeats_per_signature=5))
     assert kept[-1]["line"] in {5000, 5002}
     assert kept[-1]["attrs"]["count"] == pytest.approx(5001, abs=1)
+
+
+def test_a_log_that_was_read_leaves_no_text_in_memory(tmp_path: Path) -> None:
+    text = "step 12 loss 3.4\nGET /x 200\nKilled\nCUDA out of memory. Tried to allocate 2.50 GiB\n" * 300
+    gc.collect()
+    gc.disable()
+    try:
+        assert ingest(tmp_path, text, NOISE, KILLED, OOM).lines == 1200
+        assert [item for item in gc.get_objects() if isinstance(item, TextDocument)] == []
+    finally:
+        gc.enable()
 
 
 def test_events_are_capped_and_the_cut_is_said(tmp_path: Path) -> None:
