@@ -14,6 +14,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn
 import pytest
 
 from rca.report.html import HtmlReport
+from rca.report.words import ENGLISH, speaking
+from rca.rules.languages import translations
 
 from .kinds import KINDS
 
@@ -72,13 +74,15 @@ def axe() -> str:
 
 @pytest.fixture(scope="session")
 def saved(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Path]:
-    """The file with the page of a kind, rendered when it is first asked for."""
+    """The file with the page of a kind (`healthy`, or `healthy.zh` in Chinese), rendered when it is first asked for."""
     folder = tmp_path_factory.mktemp("saved")
 
     def page_of(kind: str) -> Path:
         file = folder / f"{kind}.html"
         if not file.exists():
-            file.write_text(HtmlReport().render(KINDS[kind]()), encoding="utf-8")
+            name, _, language = kind.partition(".")
+            with speaking(language or ENGLISH, translations(language) if language else None):
+                file.write_text(HtmlReport().render(KINDS[name]()), encoding="utf-8")
         return file
 
     return page_of

@@ -36,7 +36,7 @@ def unfold(page: Page) -> None:
     page.evaluate("document.querySelectorAll('details').forEach((element) => { element.open = true; })")
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("kind", [*KINDS, "confirmed.zh", "distributed.zh"])
 def test_no_rule_is_broken(kind: str, open_page: OpenPage, axe: str) -> None:
     page = open_page(kind).page
     page.evaluate(axe)
