@@ -211,7 +211,14 @@ def add_container(
     """Add one container as a system event, and its exit as a process event where it ended badly."""
     known = {key: value for key, value in found.items() if value is not None}
     reason = known.get("last_reason") or known.get("reason")
-    out.add(kind="system", name="system.container", line=line, offset=offset, text=reason, attrs=known)
+    out.add(
+        kind="system",
+        name="system.container",
+        line=line,
+        offset=offset,
+        text=None if reason is None else str(reason),
+        attrs=known,
+    )
     code = known.get("last_exit_code", known.get("exit_code"))
     running = str(known.get("state", "")).lower() == "running" and "last_exit_code" not in known
     if isinstance(code, int) and not running and code != 0:

@@ -108,16 +108,19 @@ def _add(out: EventBuilder, setting: Setting, role: str) -> None:
 def _plain(value: Any) -> Any:
     """Return a value that JSON can hold, of bounded size."""
     if isinstance(value, (list, tuple)):
-        return (
-            [_plain(item) for item in value[:_MAX_LIST]]
-            if all(_flat(item) for item in value)
-            else str(value)[:_LONGEST]
-        )
+        return [_plain(item) for item in value[:_MAX_LIST]] if all(_flat(item) for item in value) else _written(value)
     if isinstance(value, str):
         return value[:_LONGEST]
     if isinstance(value, int) and abs(value) > 2**63:
         return float(value) if abs(value) < 10**300 else str(value)[:40]
-    return value if isinstance(value, (bool, int, float)) else str(value)[:_LONGEST]
+    return value if isinstance(value, (bool, int, float)) else _written(value)
+
+
+def _written(value: Any) -> str:
+    try:
+        return str(value)[:_LONGEST]
+    except RecursionError:
+        return "(nested too deeply to be written out)"
 
 
 def _flat(item: Any) -> bool:

@@ -13,7 +13,7 @@ from rca.events import EventBuilder
 from rca.ingest.interface import IngestContext, Ingested, Source
 from rca.ingest.tables.metric_table import add_metrics
 from rca.ingest.tables.sampled_lines import read_sampled
-from rca.ingest.tables.structured import decode, flatten, plain_name
+from rca.ingest.tables.structured import decode, flatten, plain_name, without_halves
 from rca.ingest.weights.generated_text import generation_columns
 from rca.ingest.weights.sample_files import add_samples
 
@@ -36,7 +36,7 @@ def records_of(lines: Iterable[str]) -> Iterator[tuple[int, dict[str, Any] | Non
         if text in {"", "[", "]"}:
             continue
         try:
-            item = json.loads(text)
+            item = json.loads(without_halves(text))
         except (ValueError, RecursionError):
             yield number, None
         else:

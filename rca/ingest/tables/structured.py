@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import configparser
 import json
+import re
 import sys
 from collections.abc import Iterator
 from dataclasses import replace
@@ -25,6 +26,13 @@ MAX_YAML_NODES = 200_000
 MAX_DEPTH = 48
 """Levels of nesting that are flattened; deeper values are kept as one JSON text."""
 
+MAX_TOML_PARTS = 200
+"""Parts of one dotted TOML key: the parser keeps every prefix, so its memory grows with the square of them."""
+
+_ESCAPED = re.compile(
+    r"\\\\|\\u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2}|\\u[dD][89a-fA-F][0-9a-fA-F]{2}"
+)
+_KEY_ENDS = re.compile(r"([=\n,{\[\]])")
 _COMPRESSED = (".gz", ".bz2", ".xz", ".zst")
 
 
@@ -88,10 +96,17 @@ def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     return plain if len(plain) == len(pairs) else Repeated(plain)
 
 
+def without_halves(text: str) -> str:
+    """Replace escaped surrogates that lack their other half in JSON text: no UTF-8 can hold them."""
+    if "\\ud" not in text and "\\uD" not in text:
+        return text
+    return _ESCAPED.sub(lambda found: "\\ufffd" if len(found[0]) == 6 else found[0], text)
+
+
 def parse_json(text: str, *, what: str) -> Any:
     """Parse JSON with bare NaN and Infinity. Raises UnreadableSource naming the place of the first error."""
     try:
-        return json.loads(text, object_pairs_hook=_object)
+        return json.loads(without_halves(text), object_pairs_hook=_object)
     except json.JSONDecodeError as error:
         raise UnreadableSource(
             f"{what} is not complete JSON (line {error.lineno}, column {error.colno}: {error.msg}); "
@@ -168,6 +183,10 @@ def parse_toml(text: str, *, what: str) -> dict[str, Any]:
     else:
         import tomli as tomllib
 
+    pieces = _KEY_ENDS.split(text)
+    for key, end in zip(pieces[::2], pieces[1::2], strict=False):
+        if end in "=]" and key.count(".") > MAX_TOML_PARTS and ".." not in key:
+            raise UnreadableSource(f"{what} has a key of more than {MAX_TOML_PARTS} parts; no configuration does.")
     try:
         return tomllib.loads(text)
     except (ValueError, RecursionError) as error:  # a number of 5,000 digits is a plain ValueError

@@ -18,6 +18,7 @@ from typing import Annotated, Any, NamedTuple
 import msgspec
 
 from rca.errors import UnreadableSource
+from rca.ingest.tables.structured import without_halves
 
 _PIECE = 1 << 20
 _NEAR = 16 << 10
@@ -355,7 +356,7 @@ def _float(value: Any) -> float:
 def _object(text: bytes) -> dict[str, Any]:
     """Decode a JSON object with bare NaN and control characters allowed; empty where it is none."""
     try:
-        found = json.loads(text.decode("utf-8", "replace"), strict=False)
+        found = json.loads(without_halves(text.decode("utf-8", "replace")), strict=False)
     except (ValueError, RecursionError):
         return {}
     return found if isinstance(found, dict) else {}
