@@ -25,6 +25,8 @@ MAX_INTEGER_BYTES = 16
 MAX_OPEN = 1_000
 """Containers begun within one another."""
 _DIGITS = 40
+_KEY_BITS = 64
+"""Python hashes an integer modulo 2**61 - 1: wider ones can collide at will, and each is then compared with all."""
 _NAMED = 120
 
 _Mark = list[Any]
@@ -214,12 +216,16 @@ class _Machine:
 
     def extend(self, items: list[Any]) -> None:
         target = self.stack[-1]
+        if not items:
+            return  # nothing may be added to anything, as with Python's own loader
         if type(target) is not list:
             self.refuse("appends to what is no list")
         target.extend(items)
 
     def update(self, items: list[Any]) -> None:
         target = self.stack[-1]
+        if not items:
+            return
         if type(target) is not dict or len(items) % 2:
             self.refuse("sets keys of what is no dict")
         keys = items[::2]
@@ -241,6 +247,8 @@ class _Machine:
         flat = key if type(key) is tuple else (key,)
         if not all(isinstance(item, _ATOMS) for item in flat):
             self.refuse("uses a nested value as a key")
+        if any(isinstance(item, int) and item.bit_length() > _KEY_BITS for item in flat):
+            self.refuse("uses an integer of more than 64 bits as a key")
 
     def frozen(self) -> None:
         items = self.marked()

@@ -102,6 +102,8 @@ def test_whatever_reaches_outside_is_refused_by_name(data: bytes, named: str) ->
         (b"\x80\x02}(K\x01u.", "no dict"),
         (b"\x80\x02](K\x01K\x02u.", "no dict"),
         (b"\x80\x02}]K\x01s.", "nested value as a key"),
+        (b"\x80\x02}\x8a\x0b" + ((2**61 - 1) << 16).to_bytes(11, "little") + b"K\x01s.", "more than 64 bits as a key"),
+        (b"\x80\x02}\x8a\x0b" + ((2**61 - 1) << 16).to_bytes(11, "little") + b"\x85K\x01s.", "more than 64 bits"),
     ],
 )
 def test_hostile_sizes_and_broken_files_end_in_a_sentence(data: bytes, why: str) -> None:

@@ -80,6 +80,8 @@ SMALL = st.sampled_from(list(b"}](uea.NK\x01hqX\0M\x85\x86\x87tjrJG\x8a\x88"))
 
 @settings(max_examples=300, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(body=st.lists(SMALL, max_size=40).map(bytes))
+@example(body=b"}(e")
+@example(body=b"](u")
 @example(body=b"(](e](e" + struct.pack("<I", 7))
 def test_whatever_is_vetted_says_what_the_slower_reader_says(body: bytes) -> None:
     data = HEAD + body + b"."
