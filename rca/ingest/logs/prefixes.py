@@ -158,10 +158,13 @@ class PrefixParser:
         if self._label is not None and (found := self._label.match(text)):
             groups = found.groupdict()
             rank, host, position = int(groups.get("label") or groups["noderank"]), groups.get("host"), found.end()
+        if text.startswith(" [", position) and (found := token_at(text, position + 1, first=position == 0)):
+            # Megatron-LM sets a blank in front of the time; in front of all else a blank is indentation.
+            position += (found.lastgroup or "")[2:] in STAMPS
         named = blank = was_rank = False
         before = position
         for part in range(_PARTS):
-            found = token_at(text, position, first=part == 0 and position == 0)
+            found = token_at(text, position, first=part == 0 and not text[:position].strip())
             if found is None or found.end() == position:
                 break
             kind = (found.lastgroup or "")[2:]

@@ -32,6 +32,8 @@ class Hit(NamedTuple):
 
     start: int
     end: int
+    above: int
+    """Newlines of the buffer in front of it."""
     patterns: frozenset[int]
     """Indexes of the patterns that may match here; each needs a confirmation on the message."""
 
@@ -89,17 +91,18 @@ class _HyperscanScanner:
     def _blocks(self, buffer: bytes, counted: Mapping[int, Tally]) -> Iterator[Hit]:
         """Search blocks of whole lines; a block that reports too much is halved down to its lines."""
         pending = [(start, end) for start, end in _split(buffer, 0, len(buffer), _BLOCK)][::-1]
+        above = 0
         while pending:
             start, end = pending.pop()
             reports = self._reports(buffer, start, end)
-            if reports is not None:
-                yield from _lines(buffer, start, end, reports, counted)
-                continue
-            halves = list(_split(buffer, start, end, max((end - start) // 2, 1)))
-            if len(halves) > 1:
+            if reports is None and len(halves := list(_split(buffer, start, end, max((end - start) // 2, 1)))) > 1:
                 pending += halves[::-1]
+                continue
+            if reports is None:
+                yield from self._one_line(buffer, start, end, counted, above=above)
             else:
-                yield from self._one_line(buffer, start, end, counted)
+                yield from _lines(buffer, start, end, reports, counted, above=above)
+            above += buffer.count(b"\n", start, end)
 
     def _reports(self, buffer: bytes, start: int, end: int) -> array[int] | None:
         """Return where matches of a block end, relative to it, each with its pattern; None where there are too many."""
@@ -117,7 +120,9 @@ class _HyperscanScanner:
             return None
         return reports
 
-    def _one_line(self, buffer: bytes, start: int, end: int, counted: Mapping[int, Tally]) -> Iterator[Hit]:
+    def _one_line(
+        self, buffer: bytes, start: int, end: int, counted: Mapping[int, Tally], *, above: int
+    ) -> Iterator[Hit]:
         """Search the states of one line, or the line, and keep only which patterns were found."""
 
         def report(pattern: int, _start: int, _end: int, _flags: int, context: set[int]) -> None:
@@ -130,7 +135,7 @@ class _HyperscanScanner:
                 counted[pattern].count += 1
                 counted[pattern].last = start + state.end()
             if ids - counted.keys():
-                yield Hit(start + state.start(), start + state.end(), frozenset(ids - counted.keys()))
+                yield Hit(start + state.start(), start + state.end(), above, frozenset(ids - counted.keys()))
 
 
 def _split(buffer: bytes, start: int, end: int, size: int) -> Iterator[tuple[int, int]]:
@@ -155,15 +160,16 @@ class _SetScanner:
     def hits(self, buffer: bytes, counted: Mapping[int, Tally]) -> Iterator[Hit]:
         match = self._set.Match
         indexes = self._indexes
-        start = 0
+        start = above = 0
         for line in re.split(rb"[\n\r]", buffer):
             found = frozenset(indexes[item] for item in match(line) or ())
             for pattern in found & counted.keys():
                 counted[pattern].count += 1
                 counted[pattern].last = start + len(line)
             if found - counted.keys():
-                yield Hit(start, start + len(line), frozenset(found - counted.keys()))
+                yield Hit(start, start + len(line), above, frozenset(found - counted.keys()))
             start += len(line) + 1
+            above += buffer[start - 1 : start] == b"\n"
 
 
 def _options() -> Any:
@@ -174,8 +180,13 @@ def _options() -> Any:
     return options
 
 
-def _lines(buffer: bytes, start: int, end: int, reports: Sequence[int], counted: Mapping[int, Tally]) -> Iterator[Hit]:
-    """Group the reports (end of match, relative to `start`, with its pattern) of a block by the line they end in."""
+def _lines(
+    buffer: bytes, start: int, end: int, reports: Sequence[int], counted: Mapping[int, Tally], *, above: int
+) -> Iterator[Hit]:
+    """Group the reports (end of match, relative to `start`, with its pattern) of a block by the line they end in.
+
+    `above` are the newlines of the buffer in front of the block.
+    """
     if not reports:
         return
     text = np.frombuffer(buffer, dtype=np.uint8, count=end - start, offset=start)
@@ -197,16 +208,18 @@ def _lines(buffer: bytes, start: int, end: int, reports: Sequence[int], counted:
     numbers = found >> _PATTERN_BITS
     firsts = np.flatnonzero(np.diff(numbers, prepend=-1))
     begins = np.concatenate(([0], breaks + 1))[numbers[firsts]] + start
+    newlines = np.concatenate(([0], np.cumsum(text[breaks] == _NEWLINE)))[numbers[firsts]] + above
     ends = np.concatenate((breaks, [end - start]))[numbers[firsts]] + start
     kept: dict[bytes, frozenset[int]] = {}
-    for begin, stop, one, other in zip(
-        begins.tolist(), ends.tolist(), firsts.tolist(), [*firsts[1:].tolist(), len(ids)], strict=True
+    lasts = [*firsts[1:].tolist(), len(ids)]
+    for begin, stop, line, one, other in zip(
+        begins.tolist(), ends.tolist(), newlines.tolist(), firsts.tolist(), lasts, strict=True
     ):
         key = ids[one:other].tobytes()
         together = kept.get(key)
         if together is None:
             together = kept[key] = frozenset(ids[one:other].tolist())
-        yield Hit(begin, stop, together)
+        yield Hit(begin, stop, line, together)
 
 
 def line_around(buffer: bytes, position: int) -> tuple[int, int]:
@@ -220,5 +233,5 @@ def line_around(buffer: bytes, position: int) -> tuple[int, int]:
 
 
 def _merge(first: Iterator[Hit], second: Iterator[Hit]) -> Iterator[Hit]:
-    for place, hits in groupby(merge(first, second), key=lambda hit: (hit.start, hit.end)):
+    for place, hits in groupby(merge(first, second), key=lambda hit: (hit.start, hit.end, hit.above)):
         yield Hit(*place, frozenset().union(*(hit.patterns for hit in hits)))

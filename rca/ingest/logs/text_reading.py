@@ -59,12 +59,9 @@ class Reading:
 
     def read(self, chunk: Chunk) -> None:
         """Look at every line of the chunk on which a pattern may match."""
-        line = chunk.line
-        counted = 0
         text = chunk.text
         for hit in self._engine.scanner.hits(text, self._tallies):
-            line += text.count(b"\n", counted, hit.start)
-            counted = hit.start
+            line = chunk.line + hit.above
             key = hit.patterns, text[hit.start : min(hit.end, hit.start + _SHAPE)].translate(None, _HEX)
             shape = self._shapes.get(key)
             if shape is not None and self._open(line):
@@ -83,9 +80,10 @@ class Reading:
         for index, tally in self._tallies.items():
             if tally.count:
                 # The last of the lines that were only counted stands for them.
-                hit = Hit(*line_around(text, max(tally.last - 1, 0)), frozenset({index}))
+                start, end = line_around(text, max(tally.last - 1, 0))
+                hit = Hit(start, end, text.count(b"\n", 0, start), frozenset({index}))
                 self._repeats[index].more(tally.count - 1)
-                self._line(chunk, hit, chunk.line + text.count(b"\n", 0, hit.start))
+                self._line(chunk, hit, chunk.line + hit.above)
                 tally.count, tally.last = 0, -1
 
     def _line(self, chunk: Chunk, hit: Hit, line: int) -> int:

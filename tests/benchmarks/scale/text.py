@@ -67,6 +67,7 @@ JOBS: dict[str, tuple[int, str]] = {
         """
 import sys
 from pathlib import Path
+import rca.pipeline  # all that an analysis imports anyway
 from rca.ingest.places.discover import discover
 from rca.ingest.interface import IngestContext
 from rca.ingest.read import read_source

@@ -38,6 +38,15 @@ LINES = [
     ("2024-06-28T12:30:44.811042Z  INFO launcher: ready", "ready", None, "2024-06-28T12:30:44.811042", "info"),
     ("[2025-06-27 08:15:40 +0000] [7] [ERROR] ready", "ready", None, "2025-06-27T08:15:40", "error"),
     ("2024-10-22T06:00:00+02:00 ready", "ready", None, "2024-10-22T04:00:00", None),
+    # Megatron-LM
+    (
+        " [2024-10-22 03:11:05] iteration      620/  5000 |",
+        "iteration      620/  5000 |",
+        None,
+        "2024-10-22T03:11:05",
+        None,
+    ),
+    (" [rank2] is no prefix behind a blank", " [rank2] is no prefix behind a blank", None, None, None),
     # loguru
     ("2024-08-09 06:00:01.101 | INFO     | ocr.boot:main:12 - ready", "ready", None, "2024-08-09T06:00:01.101", "info"),
     # glog and c10d, with and without padding of month and day

@@ -119,12 +119,13 @@ def test_the_cache_is_used_checked_and_never_needed(monkeypatch: pytest.MonkeyPa
 def test_both_scanners_agree(pieces: list[bytes], end: bytes) -> None:
     pytest.importorskip("hyperscan")
     text = end.join(pieces)
-    fast = [(hit.start, hit.end, hit.patterns) for hit in scanner_for(PATTERNS).hits(text, {})]
+    fast = [(hit.start, hit.end, hit.above, hit.patterns) for hit in scanner_for(PATTERNS).hits(text, {})]
     loose = [loosen(pattern) for pattern in PATTERNS]
     slow = module._SetScanner(loose, [i for i, p in enumerate(loose) if re2.search(p, "") is None])
-    assert fast == [(hit.start, hit.end, hit.patterns) for hit in slow.hits(text, {})]
-    for start, stop, _ in fast:
+    assert fast == [(hit.start, hit.end, hit.above, hit.patterns) for hit in slow.hits(text, {})]
+    for start, stop, above, _ in fast:
         assert not re.search(rb"[\r\n]", text[start:stop])
+        assert above == text.count(b"\n", 0, start)
 
 
 @pytest.mark.parametrize(
