@@ -43,4 +43,6 @@ def test_every_command_is_mentioned_and_has_help(root) -> None:
 
 def test_every_exit_code_is_documented(root) -> None:
     text = (root / "README.md").read_text()
-    assert all(f"| {code} |" in text for code in (0, 1, 2, 3, 4, 130))
+    assert all(re.search(rf"^  {code} +\S", text, re.MULTILINE) for code in (0, 1, 2, 3, 4, 130))
+    assert "ends with 5" in text
+    assert re.search(r"^  5 +\S", CliRunner().invoke(cli, ["attach", "--help"]).output, re.MULTILINE)
