@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cache, cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -148,8 +148,9 @@ def _repeated(value: str | float, length: int, kind: pa.DataType) -> pa.Array:
     return pa.DictionaryArray.from_arrays(np.zeros(length, dtype=np.int32), pa.array([value], type=pa.string()))
 
 
+@cache
 def empty_events() -> pa.Table:
-    """Return a table of `SCHEMA` without rows."""
+    """Return the table of `SCHEMA` without rows; making it costs more than reading a small log."""
     return SCHEMA.empty_table()
 
 

@@ -32,7 +32,7 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
 
 
 def interrupted(run: Path, folder: Path, number: int, *options: str, reading: Callable[[int], bool]) -> str:
-    """Interrupt an analysis once it reads; return what it told, after nothing of it was found to be left."""
+    """Interrupt an analysis once it reads; return what it told beside its progress, after nothing of it was found to be left."""
     temporary, output = folder / "temporary", folder / "output"
     temporary.mkdir()
     command = [sys.executable, "-m", "rca", "analyze", str(run), "--experiments", "none", "-o", str(output), *options]
@@ -44,7 +44,6 @@ def interrupted(run: Path, folder: Path, number: int, *options: str, reading: Ca
         stderr=subprocess.PIPE,
         text=True,
         start_new_session=True,
-        preexec_fn=heed_ctrl_c,  # noqa: PLW1509 - there are no threads here
     )
     assert waited(lambda: reading(process.pid) or process.poll() is not None)
     # A terminal sends Ctrl-C to all processes of the job, a scheduler SIGTERM to the first.
@@ -54,12 +53,7 @@ def interrupted(run: Path, folder: Path, number: int, *options: str, reading: Ca
     assert waited(lambda: not alive(process.pid))
     assert not list(temporary.iterdir())
     assert not output.exists()
-    return told
-
-
-def heed_ctrl_c() -> None:
-    """A shell lets what it starts in the background ignore Ctrl-C, and tests may run there."""
-    signal.signal(signal.SIGINT, signal.SIG_DFL)
+    return "".join(line for line in told.splitlines(keepends=True) if not line.startswith("rca: reading"))
 
 
 def waited(condition: Callable[[], bool]) -> bool:
