@@ -32,7 +32,7 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
 
 
 def interrupted(run: Path, folder: Path, number: int, *options: str, reading: Callable[[int], bool]) -> str:
-    """Interrupt an analysis once it reads; return what it told, progress left out, after nothing was found to be left."""
+    """Interrupt an analysis once it reads; return what it told beside its progress. Nothing of it may be left."""
     temporary, output = folder / "temporary", folder / "output"
     temporary.mkdir()
     command = [sys.executable, "-m", "rca", "analyze", str(run), "--experiments", "none", "-o", str(output), *options]
