@@ -6,6 +6,7 @@ import datetime as dt
 import hashlib
 import re
 from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from typing import Any
 
 from rca.diagnosis import Evidence, Fix, Hypothesis
@@ -139,11 +140,16 @@ def _hypothesis(
         no_data=tuple(_unanswered(cause, found, facts, meanings) for found in silent[:UNANSWERED]),
         explained_by=candidate.explained_by,
         experiments=cause.experiments,
-        fixes=tuple(_fix(fix, events, facts) for fix in cause.fixes),
+        fixes=tuple(_fix(fix, events, facts) for fix in _ordered(cause.fixes, {found.rule.id for found in met})),
         decide=cause.decide,
         falsepositives=cause.falsepositives,
         references=tuple((reference.title, reference.url) for reference in cause.references),
     )
+
+
+def _ordered(fixes: Sequence[Remedy], met: AbstractSet[str]) -> list[Remedy]:
+    """Fixes that are meant for what was seen first, else in the order of the cause."""
+    return sorted(fixes, key=lambda fix: met.isdisjoint(fix.when))
 
 
 def _fix(fix: Remedy, events: EventTable, facts: Mapping[str, FactLike]) -> Fix:
@@ -155,7 +161,7 @@ def _fix(fix: Remedy, events: EventTable, facts: Mapping[str, FactLike]) -> Fix:
             return None if event is None else event.text if event.value is None else event.value
         return facts[name].value if name in facts else None
 
-    return Fix(**{**fix.model_dump(), "snippet": fitted(fix.snippet, value)})
+    return Fix(**{**fix.model_dump(exclude={"when"}), "snippet": fitted(fix.snippet, value)})
 
 
 def _open(found: Found, events: EventTable, facts: Mapping[str, FactLike]) -> bool:

@@ -60,6 +60,12 @@ def _cause(cause: Cause, words: Words, to_beat: float) -> Iterator[Finding]:
         yield found("error", file, ("evidence",), f"{cause.id} has no evidence and can never be named")
     listed = places(cause, knowledge)
     yield from _repeated_ids(listed)
+    own = [rule.id for rule in cause.evidence]
+    for index, fix in enumerate(cause.fixes):
+        for name in fix.when:
+            sentence = unknown(name, own, where="when")
+            if sentence is not None:
+                yield found("error", file, ("fixes", index, "when"), f"{sentence} (evidence ids of {cause.id})")
     for place in listed:
         for loc, condition in place.conditions():
             for level, key, text in check_condition(condition, words):

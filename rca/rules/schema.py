@@ -152,6 +152,8 @@ class Fix(RuleModel):
     risk: str = ""
     verify: str = ""
     """Command or observation that shows that it worked."""
+    when: tuple[str, ...] = ()
+    """Evidence ids of the cause that this fix is meant for: where one of them is met, it comes first."""
 
 
 class Reference(RuleModel):

@@ -76,6 +76,14 @@ def test_a_snippet_holds_the_numbers_of_the_run() -> None:
     assert found_for(rule, fixes=fixes, lr__peak=2.0).fixes[0].snippet == "lr=0.2"
 
 
+def test_a_fix_that_is_meant_for_what_was_seen_comes_first() -> None:
+    fixes = ({"action": "For all"}, {"action": "For another", "when": ["x"]}, {"action": "For this", "when": ["b"]})
+    actions = [fix.action for fix in found_for({"fact": "lr.low", "value": True}, fixes=fixes, lr__low=True).fixes]
+    assert actions == ["For this", "For all", "For another"]
+    actions = [fix.action for fix in found_for({"fact": "lr.low", "value": True}, fixes=fixes).fixes]
+    assert actions == ["For all", "For another", "For this"]
+
+
 def test_values_stand_in_a_sentence_as_it_would_be_said() -> None:
     facts = {
         "eval.rise": Fact("eval.rise", 0.8),

@@ -46,6 +46,12 @@ def evidence(*conditions: str) -> str:
     return "evidence:\n" + "".join(rows)
 
 
+def test_a_fix_is_meant_for_evidence_that_exists(tmp_path) -> None:
+    body = evidence("log: 'a b'") + "fixes:\n  - {action: A, snippet: x, when: [e0]}\n  - {action: B, when: [e00]}\n"
+    (said,) = found(tmp_path, body)
+    assert "when 'e00' does not exist; did you mean 'e0'? (evidence ids of acme.lease)" in said
+
+
 def test_a_rule_without_fault_is_left_alone(tmp_path) -> None:
     body = evidence(
         "signature: acme.lost, where: {node: n1}, rank: only",
