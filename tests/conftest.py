@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import os
+import pty
 import signal
+import subprocess
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -34,3 +37,30 @@ def shared() -> Path:
     if not folder.is_dir():
         pytest.skip("../shared (labelled incidents and real traces) is not beside this checkout")
     return folder
+
+
+@pytest.fixture(scope="session")
+def on_terminal() -> Callable[..., str]:
+    """Run a command on a terminal of 80 columns and return what it draws; variables are added to its environment."""
+    return _drawn
+
+
+def _drawn(*command: str, **variables: str) -> str:
+    ours, theirs = pty.openpty()
+    environment = {name: value for name, value in os.environ.items() if name not in {"NO_COLOR", "FORCE_COLOR"}}
+    environment |= {"TERM": "xterm", "COLUMNS": "80", **variables}
+    streams = {"stdin": theirs, "stdout": theirs, "stderr": theirs}
+    child = subprocess.Popen(command, cwd=ROOT, env=environment, **streams)
+    os.close(theirs)
+    drawn = b""
+    while True:
+        try:
+            part = os.read(ours, 65536)
+        except OSError:
+            break
+        if not part:
+            break
+        drawn += part
+    os.close(ours)
+    assert child.wait(timeout=120) == 0
+    return drawn.decode()

@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-import os
-import pty
 import re
 import shlex
-import subprocess
 import sys
 from pathlib import Path
 
@@ -67,30 +64,8 @@ def test_the_examples_of_the_help_are_commands_that_exist() -> None:
             assert [word for word in given if word.startswith("-") and word != "-" and word not in flags] == [], line
 
 
-def on_terminal(*arguments: str, **variables: str) -> str:
-    """What `rca` draws on a terminal of 80 columns."""
-    ours, theirs = pty.openpty()
-    environment = {name: value for name, value in os.environ.items() if name not in {"NO_COLOR", "FORCE_COLOR"}}
-    environment |= {"TERM": "xterm", "COLUMNS": "80", **variables}
-    streams = {"stdin": theirs, "stdout": theirs, "stderr": theirs}
-    child = subprocess.Popen([sys.executable, "-m", "rca", *arguments], cwd=ROOT, env=environment, **streams)
-    os.close(theirs)
-    drawn = b""
-    while True:
-        try:
-            part = os.read(ours, 65536)
-        except OSError:
-            break
-        if not part:
-            break
-        drawn += part
-    os.close(ours)
-    assert child.wait(timeout=120) == 0
-    return drawn.decode()
-
-
-def test_colour_follows_the_option_then_the_variables_then_the_terminal() -> None:
-    show = ("report", SAMPLE)
+def test_colour_follows_the_option_then_the_variables_then_the_terminal(on_terminal) -> None:
+    show = (sys.executable, "-m", "rca", "report", SAMPLE)
     assert "\x1b[" in on_terminal(*show)
     assert "\x1b[" not in on_terminal(*show, NO_COLOR="1")
     assert "\x1b[" not in on_terminal(*show, TERM="dumb")

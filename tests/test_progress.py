@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-import os
-import pty
 import re
-import subprocess
 import sys
-from pathlib import Path
+from collections.abc import Callable
 
 import pytest
 
@@ -38,27 +35,6 @@ with progress(How("bars")) as tell:
 """
 
 
-def drawn(script: str, tmp_path: Path) -> str:
-    ours, theirs = pty.openpty()
-    (tmp_path / "go.py").write_text(script)
-    streams = {"stdin": theirs, "stdout": theirs, "stderr": theirs}
-    environment = {**os.environ, "TERM": "xterm", "COLUMNS": "80"}
-    child = subprocess.Popen([sys.executable, str(tmp_path / "go.py")], env=environment, **streams)
-    os.close(theirs)
-    drawn = b""
-    while True:
-        try:
-            part = os.read(ours, 4096)
-        except OSError:
-            break
-        if not part:
-            break
-        drawn += part
-    os.close(ours)
-    assert child.wait(timeout=60) == 0
-    return drawn.decode()
-
-
 def test_without_a_terminal_nothing_is_drawn(capsys: pytest.CaptureFixture[str]) -> None:
     with progress(How("none")) as tell:
         tell("read a.log", 1, 4)
@@ -78,8 +54,8 @@ def test_quiet_and_json_show_nothing_where_no_terminal_is() -> None:
     assert how(quiet=True, lines=True).form == how(quiet=False, lines=False).form == "none"
 
 
-def test_on_a_terminal_files_show_bytes_speed_and_the_time_left(tmp_path: Path) -> None:
-    text = drawn(READING, tmp_path)
+def test_on_a_terminal_files_show_bytes_speed_and_the_time_left(on_terminal: Callable[..., str]) -> None:
+    text = on_terminal(sys.executable, "-c", READING)
     assert "read 20/20" in text
     assert "_19[red].log" in text
     assert max(len(line) for line in re.split(r"[\r\n]", re.sub(r"\x1b\[[0-9;?]*[A-Za-z]", "", text))) <= 80
@@ -88,12 +64,12 @@ def test_on_a_terminal_files_show_bytes_speed_and_the_time_left(tmp_path: Path) 
     assert "0:0" in text
 
 
-def test_on_a_terminal_experiments_show_their_arms_and_the_time_left(tmp_path: Path) -> None:
-    text = drawn(EXPERIMENT, tmp_path)
+def test_on_a_terminal_experiments_show_their_arms_and_the_time_left(on_terminal: Callable[..., str]) -> None:
+    text = on_terminal(sys.executable, "-c", EXPERIMENT)
     assert "experiment lr_tenth" in text
     assert "8/9 arms" in text
     assert "0:0" in text
 
 
-def test_what_is_done_within_a_second_draws_nothing(tmp_path: Path) -> None:
-    assert drawn(QUICK, tmp_path).strip() == ""
+def test_what_is_done_within_a_second_draws_nothing(on_terminal: Callable[..., str]) -> None:
+    assert on_terminal(sys.executable, "-c", QUICK).strip() == ""

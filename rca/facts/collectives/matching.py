@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from bisect import bisect_right
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -234,13 +235,7 @@ def describe(call: Call) -> str:
 
 
 def _numel(shapes: Shapes) -> int:
-    total = 0
-    for shape in shapes:
-        product = 1
-        for size in shape:
-            product *= size
-        total += product
-    return total
+    return sum(math.prod(shape) for shape in shapes)
 
 
 def ranks_of(ranks: Iterable[int]) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
@@ -196,13 +197,7 @@ def _names(dtypes: Any) -> tuple[str, ...]:
 
 
 def _numel(shapes: Shapes) -> int:
-    total = 0
-    for shape in shapes:
-        product = 1
-        for size in shape:
-            product *= size
-        total += product
-    return min(total, 1 << 62)
+    return min(sum(math.prod(shape) for shape in shapes), 1 << 62)
 
 
 def members(config: Any) -> Iterator[tuple[str, str, tuple[int, ...]]]:
