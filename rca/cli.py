@@ -182,6 +182,10 @@ cli.add_command(memory)
 
 def main(arguments: Sequence[str] | None = None) -> None:
     """Run the command line and exit with its code."""
+    if sys.stdout is None:  # closed by what started this process
+        sys.stdout = open(os.devnull, "w", encoding="utf-8")  # noqa: SIM115
+    if sys.stderr is None:
+        sys.stderr = open(os.devnull, "w", encoding="utf-8")  # noqa: SIM115
     signal.signal(signal.SIGTERM, signal.default_int_handler)  # what ends a job ends it as cleanly as Ctrl-C
     stopped: list[bool] = []
     # Registered before all others, so that it is called last: nothing may hold an interrupted process back.
@@ -211,9 +215,6 @@ def _run(call: Callable[[], Any]) -> int:
     except (KeyboardInterrupt, click.Abort):
         click.echo("rca: interrupted", err=True)
         return INTERRUPTED
-    except BrokenPipeError:
-        sys.stdout = open(os.devnull, "w")  # noqa: SIM115 - replaces the closed pipe until the process ends
-        return 0
     except OSError as error:
         if error.errno not in _NO_ROOM:
             return _internal_error()

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import inspect
+import os
+import sys
 from collections.abc import Collection
 from typing import Any
 
@@ -82,6 +84,15 @@ class Group(click.Group):
     """A command that has commands, whose help has sections too."""
 
     command_class = Command
+
+    def invoke(self, ctx: click.Context) -> Any:
+        """Carry out the command; it is done when nobody reads on, as with `| head`."""
+        try:
+            return super().invoke(ctx)
+        except BrokenPipeError:
+            # What is still buffered would fail again when the process ends.
+            sys.stdout = sys.stderr = open(os.devnull, "w", encoding="utf-8")  # noqa: SIM115
+            raise click.exceptions.Exit(0) from None
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Write the commands under their headings."""

@@ -125,8 +125,10 @@ def _analysed(
         diagnosis = examine(place, load(rules), options=options).diagnosis
         on = wants_colour(color, stream=sys.stderr, environ=os.environ)
         with spoken(lang, rules):
-            click.echo(TextReport(colour=on).render(diagnosis), nl=False, err=True, color=on)
             (page, *_) = write_reports(diagnosis, Path(output), ("html", "json", "md"), force=False)
+            click.echo(TextReport(colour=on).render(diagnosis), nl=False, err=True, color=on)
         click.echo(f"report: {page}", err=True)
     except RcaError as error:
         click.echo(f"rca: the run was not analysed: {without_secrets(str(error))}", err=True)
+    except BrokenPipeError:
+        sys.stderr = open(os.devnull, "w", encoding="utf-8")  # noqa: SIM115 - nobody reads the summary; the reports stand

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import os
 import re
 import shlex
+import subprocess
 import sys
 from pathlib import Path
 
@@ -91,3 +93,24 @@ def test_a_report_is_never_wider_than_the_terminal(language: str) -> None:
 def test_lists_fit_80_columns(arguments: list[str]) -> None:
     text = CliRunner().invoke(cli, arguments, prog_name="rca").output
     assert max(map(len, text.splitlines())) <= 80
+
+
+@pytest.mark.parametrize(
+    ("command", "code"),
+    [
+        ("rules list | head -1", 0),
+        ("rules list 2>&1 | true", 0),
+        (f"report {SAMPLE} >&-", 0),
+        (f"report {SAMPLE} >&- 2>&-", 0),
+        ("explain numerics.nothing 2>&-", 2),
+        ("run -- python -c 'raise SystemExit(3)' 2>&1 | true", 3),
+    ],
+)
+def test_streams_that_nobody_reads_change_no_exit_code(command: str, code: int, tmp_path: Path) -> None:
+    first, pipe, rest = command.partition(" | ")
+    started = f"{shlex.quote(sys.executable)} -m rca {first}; echo $? >code"
+    script = f"cd {shlex.quote(str(tmp_path))}; {{ {started}; }}{pipe}{rest}"
+    script = script.replace(SAMPLE, str(ROOT / SAMPLE))
+    subprocess.run(["bash", "-c", script], env={**os.environ, "PYTHONPATH": str(ROOT)}, timeout=120, check=True)
+    assert (tmp_path / "code").read_text().strip() == str(code)
+    assert not list(tmp_path.glob("rca-crash.log"))
