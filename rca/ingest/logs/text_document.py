@@ -153,7 +153,7 @@ class TextDocument:
         found: list[int | None] = []
         before = -1
         for line in lines:
-            found.append(found[-1] if line == before + 1 else self.time(line))
+            found.append(found[-1] if line in (before, before + 1) else self.time(line))
             before = line
         self.note_time(before, found[-1])
         return found

@@ -27,7 +27,8 @@ _BREAK = (b"\n", b"")
 _SHAPE = 160
 _SHAPES = 16_384
 """Bytes of a line that tell what it is like, and shapes that are remembered of one source."""
-_HEX = b"0123456789abcdef"
+_VARYING = b"0123456789abcdef #\xe2\x96" + bytes(range(0x88, 0x90))
+"""What differs between lines of one shape: digits, also those of hashes, and what bars are drawn with."""
 _BARREN, _STALE = 16, 64
 """Lines of one shape in a row after which the next ones are passed over: lines of which nothing came though a pattern
 may match, and single lines of settings that told nothing new."""
@@ -62,7 +63,7 @@ class Reading:
         text = chunk.text
         for hit in self._engine.scanner.hits(text, self._tallies):
             line = chunk.line + hit.above
-            key = hit.patterns, text[hit.start : min(hit.end, hit.start + _SHAPE)].translate(None, _HEX)
+            key = hit.patterns, text[hit.start : min(hit.end, hit.start + _SHAPE)].translate(None, _VARYING)
             shape = self._shapes.get(key)
             if shape is not None and self._open(line):
                 if shape.alike is not None:

@@ -1,4 +1,4 @@
-"""Metric lines that differ from the one before in nothing but numbers and time, read many at once.
+"""Metric lines and bars that differ from the one before in nothing but numbers and time, read many at once.
 
 A training loop prints the same line a hundred thousand times. Once several in a row were read one by one and nothing
 but metrics came of them, the next ones are held back and taken apart together, their numbers as columns. A line that
@@ -16,7 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from rca.ingest.logs.prefixes import PrefixForm
-from rca.ingest.training_metrics.counters import Position
+from rca.ingest.training_metrics.bar_template import BarTemplate
 from rca.ingest.training_metrics.line_template import LineTemplate
 from rca.ingest.training_metrics.pairs import Reading
 
@@ -31,8 +31,8 @@ class Lines(NamedTuple):
     counters: dict[str, npt.NDArray[np.int64]]
     values: npt.NDArray[np.float64]
     """A row a line, a column a metric, in common units."""
-    place: Position
-    """What all lines have in common as counters of training."""
+    template: LineTemplate | BarTemplate
+    """What all lines have in common."""
     readings: tuple[Reading, ...]
 
     def part(self, start: int, end: int) -> Lines:
@@ -43,11 +43,19 @@ class Lines(NamedTuple):
             values=self.values[start:end],
         )
 
+    def rows(self, rows: Sequence[int]) -> Lines:
+        """Return some of the lines, by their places."""
+        return self._replace(
+            times=None if self.times is None else [self.times[row] for row in rows],
+            counters={role: numbers[rows] for role, numbers in self.counters.items()},
+            values=self.values[rows],
+        )
+
 
 class Look(NamedTuple):
     """What lines of metrics have in common."""
 
-    template: LineTemplate
+    template: LineTemplate | BarTemplate
     form: PrefixForm
 
 
@@ -90,4 +98,4 @@ class AlikeLines:
                 values.append(part.column(np.array(column, dtype=np.float64)))
         # Lines that tell nothing but how far training is have no columns.
         table = np.column_stack(values) if values else np.empty((len(columns[0]), 0))
-        return Lines(times, counters, table, self.look.template.place(), tuple(readings))
+        return Lines(times, counters, table, self.look.template, tuple(readings))

@@ -6,8 +6,8 @@ import re
 from typing import NamedTuple
 
 _BAR = re.compile(
-    r"(?P<tune>\d{1,5}\|\d{1,9}\|)?(?P<desc>[^|%]{0,120}?):?\s{0,8}(?P<percent>\d{1,3})%(?: Completed)? ?\|[^|]{0,200}"
-    r"\|\s{0,4}"
+    r"(?P<tune>\d{1,5}\|\d{1,9}\|)?(?P<desc>[^|%]{0,120}?):?\s{0,8}(?P<percent>\d{1,3})%(?: Completed)? ?"
+    r"\|(?P<drawn>[^|]{0,200})\|\s{0,4}"
     r"(?P<n>[\d.]{1,12}[kMG]?)/(?P<total>[\d.]{1,12}[kMG]?)\s{0,4}"
     r"(?:\[(?P<elapsed>[\d:]{4,12})<(?P<eta>[\d:?]{1,12})(?:,\s{0,4}(?P<rate>[\d.]{1,12}|"
     r"\?) ?(?P<unit>[A-Za-z]{1,12}/[A-Za-z]{1,12}))?"
@@ -29,6 +29,8 @@ class Bar(NamedTuple):
     """One state of a progress bar."""
 
     description: str
+    name: str
+    """The description without the number of the epoch."""
     done: int
     total: int
     rate: float | None
@@ -42,13 +44,19 @@ class Bar(NamedTuple):
     """Global step where the description states it, as torchtune does."""
 
 
+def bar_parts(text: str) -> re.Match[str] | None:
+    """Return where the parts of a progress bar stand in a text."""
+    return _BAR.search(text[:4096])
+
+
 def bar(text: str) -> Bar | None:
     """Read a progress bar, or return None."""
-    found = _BAR.search(text[:4096])
+    found = bar_parts(text)
     if found is None:
         return None
     description = found["desc"].strip()
     postfix = (found["postfix"] or "").lstrip(", ")
+    name = description
     epoch = epochs = step = None
     named = _LIGHTNING_EPOCH.search(description)
     if found["tune"]:
@@ -71,11 +79,13 @@ def bar(text: str) -> Bar | None:
     else:
         kind = "other"
     if named:
+        name = description[: named.start("epoch")] + description[named.end("epoch") :]
         epoch = int(named["epoch"])
         epochs = int(named["epochs"]) if named["epochs"] else None
     rate = found["rate"]
     return Bar(
         description=description,
+        name=name,
         done=_count(found["n"]),
         total=_count(found["total"]),
         rate=float(rate) if rate and rate.replace(".", "", 1).isdigit() else None,

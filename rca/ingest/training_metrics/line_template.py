@@ -29,7 +29,7 @@ class LineTemplate:
         for group, (start, stop, role) in enumerate(items, start=1):
             if start < end:
                 raise ValueError("two readings of one number")
-            parts.append(_literal(message[end:start]))
+            parts.append(literal(message[end:start]))
             if isinstance(role, str):
                 self._counters.append((group, role))
                 parts.append(r"([\d,]+)")
@@ -37,7 +37,7 @@ class LineTemplate:
                 self._readings.append((group, role))
                 parts.append(f"({NUMBER})")
             end = stop
-        parts.append(_literal(message[end:]))
+        parts.append(literal(message[end:]))
         self._pattern = re.compile("".join(parts))
         self.parts: tuple[str | Reading, ...] = tuple(role for _, _, role in items)
         """The numbers in their order: the name of a counter, or how a metric is read."""
@@ -102,7 +102,7 @@ class LineTemplates:
         self._known = [template, *self._known[: _KEPT - 1]]
 
 
-def _literal(text: str) -> str:
+def literal(text: str) -> str:
     """A pattern for what stands between two readings: other numbers and the width of blanks may differ."""
     parts: list[str] = []
     end = 0

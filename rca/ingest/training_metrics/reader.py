@@ -8,10 +8,14 @@ from functools import lru_cache
 from itertools import pairwise
 from typing import NamedTuple
 
+import numpy as np
+
 from rca.events import EventBuilder
 from rca.ingest.logs.prefixes import PrefixForm
 from rca.ingest.logs.text_document import TextDocument
 from rca.ingest.training_metrics.alike import Lines, Look
+from rca.ingest.training_metrics.bar_states import BarStates
+from rca.ingest.training_metrics.bar_template import BarTemplate, BarTemplates
 from rca.ingest.training_metrics.bars import Bar, bar
 from rca.ingest.training_metrics.columns import Kind, MetricColumns
 from rca.ingest.training_metrics.counters import Position, position
@@ -57,13 +61,14 @@ _PERPLEXITY = re.compile(r"\W{0,8}(?:ppl|perplexity)\b", re.I)
 _REACHED = re.compile(r"'(?P<name>[\w/.-]{1,80})' reached (?P<value>-?[\d.]{1,20}|nan|inf)")
 """The message of Lightning's checkpoint callback."""
 _COUNTED = frozenset({"num_updates", "step", "global_step"})
-_BARS = 1_000_000
-"""States of progress bars that are remembered."""
 _DIGITS = str.maketrans("123456789", "000000000")
 _SHAPE = 160
 _BARREN = 4096
 """Shapes of lines without metrics that are remembered, by their first 160 characters."""
 _EVAL_NAMES = {"loss": "eval_loss", "accuracy": "eval_accuracy"}
+
+Place = tuple[int, int]
+"""Line number and byte offset."""
 
 
 @lru_cache(maxsize=256)
@@ -96,17 +101,16 @@ class MetricReader:
         self._document = document
         self.columns = MetricColumns()
         self._counter = StepCounter()
-        self._bar_total: int | None = None
-        self._bar_done: tuple[str, int, int] | None = None
-        self._bar_times: list[tuple[Segment, Pair, int | None]] = []
-        self._bars: list[tuple[int, int]] = []
+        self._speeds = MetricColumns()
+        """Step times of progress bars, which are means: they count where no line states the time of a step."""
+        self._bars = BarStates(self._counter)
+        self._bar_templates = BarTemplates()
         self._dict_rows: list[list[int]] = []
-        self._named_bar = False
         self._plan: Segment | None = None
         self._epochs: Segment | None = None
         self._direct_step_time = False
         self._templates = LineTemplates()
-        self._last: LineTemplate | None = None
+        self._last: LineTemplate | BarTemplate | None = None
         self._barren: set[str] = set()
         self._titles = EpochTitles()
         self._left = TimeLeft()
@@ -150,7 +154,11 @@ class MetricReader:
     def look(self, form: PrefixForm | None) -> Look | None:
         """Return the look of the line that was just read, with the form of its prefix, if such can be read together."""
         template = self._last
-        if form is None or template is None or self._titles.seen or template is not self._templates.latest:
+        if form is None or template is None:
+            return None
+        if isinstance(template, BarTemplate):
+            return Look(template, form)
+        if self._titles.seen or template is not self._templates.latest:
             return None
         counters = [part for part in template.parts if isinstance(part, str)]
         if not {"step", "batch"} & set(counters):
@@ -158,21 +166,66 @@ class MetricReader:
         return Look(template, form) if len(set(counters)) == len(counters) else None
 
     def read_alike(
-        self, lines: Lines, *, places: Sequence[tuple[int, int]], times: Sequence[int | None], rank: int | None
+        self, lines: Lines, *, places: Sequence[Place], times: Sequence[int | None], rank: int | None
     ) -> None:
-        """Take the metrics of many alike lines; `places` are their line numbers and offsets."""
+        """Take the metrics of many alike lines or states of a bar."""
+        if isinstance(lines.template, BarTemplate):
+            self._bars_alike(lines.template.bar, lines, places=places, times=times, rank=rank)
+            return
+        place = lines.template.place()
         numbers = [line for line, _ in places]
-        steps = self._counter.steps(lines.place, lines.counters)
-        phase = "eval" if lines.place.evaluation else "train"
+        steps = self._counter.steps(place, lines.counters)
+        phase = "eval" if place.evaluation else "train"
         self._document.note_phase(numbers[0], phase)
         if phase == "train":
             self._document.note_steps(numbers, steps)
+        self._extend(lines, places=places, times=times, steps=steps, phase=phase, rank=rank)
+
+    def _bars_alike(
+        self, drawn: Bar, lines: Lines, *, places: Sequence[Place], times: Sequence[int | None], rank: int | None
+    ) -> None:
+        drawn = self._bars.placed(drawn)
+        if drawn.kind == "eval":
+            self._document.note_phase(places[0][0], "eval")
+            return
+        new, steps = self._bars.steps(drawn, lines.counters, len(self._dict_rows))
+        if not new:
+            return
+        if len(new) < len(places):
+            lines, places, times = lines.rows(new), [places[row] for row in new], [times[row] for row in new]
+        begun = np.flatnonzero(lines.counters["done"] + lines.counters.get("epoch", 0)).tolist()
+        self._document.note_steps([places[row][0] for row in begun], [steps[row] for row in begun])
+        if begun and (drawn.description or self.columns.has("loss")):
+            self._document.note_phase(places[begun[0]][0], "train")
+        (speed, *others), pace = lines.readings, lines.values[:, 0]
+        moved = np.flatnonzero(np.isfinite(pace) & (pace != 0)).tolist()
+        self._speeds.extend(
+            [(speed.name, speed.unit, "train", rank)],
+            pace[moved, None],
+            lines=[places[row][0] for row in moved],
+            offsets=[places[row][1] for row in moved],
+            times=[times[row] for row in moved],
+            steps=[steps[row] for row in moved],
+        )
+        lines = lines._replace(readings=tuple(others), values=lines.values[:, 1:])
+        self._extend(lines, places=places, times=times, steps=steps, phase="train", rank=rank)
+
+    def _extend(
+        self,
+        lines: Lines,
+        *,
+        places: Sequence[Place],
+        times: Sequence[int | None],
+        steps: Sequence[int | None],
+        phase: str,
+        rank: int | None,
+    ) -> None:
         kinds, kept = _kinds(lines.readings, phase, rank)
         self._direct_step_time |= any(kind[0] == "step_time" for kind in kinds)
         self.columns.extend(
             kinds,
             lines.values if len(kept) == len(lines.readings) else lines.values[:, kept],
-            lines=numbers,
+            lines=[line for line, _ in places],
             offsets=[offset for _, offset in places],
             times=times,
             steps=steps,
@@ -182,15 +235,15 @@ class MetricReader:
         """Settle the steps that become known only at the end and hand everything over."""
         known = self.columns.steps([rows[0] for rows in self._dict_rows if rows])
         rising = all(a is not None and b is not None and a < b for a, b in pairwise(known))
-        steps = None if rising and len(known) > 1 else logged_steps(self._bars, len(self._dict_rows))
+        steps = None if rising and len(known) > 1 else logged_steps(self._bars.marks, len(self._dict_rows))
         for rows, step in zip(self._dict_rows, steps or (), strict=False):
             for row in rows:
                 self.columns.set_step(row, step)
-        trained = self._named_bar or self.columns.has("loss")
-        if not self._direct_step_time and trained:
-            for segment, pair, at in self._bar_times:
-                self._add(segment, pair.name, pair.value, pair.unit, at, phase="train")
+        trained = self._bars.described or self.columns.has("loss")
         self.columns.flush(out, rank=self._document.rank)
+        if not self._direct_step_time and trained:
+            self._speeds.flush(out, rank=self._document.rank)
+            self.columns.dropped += self._speeds.dropped
         self._plans(out, trained=trained)
 
     def _plans(self, out: EventBuilder, *, trained: bool) -> None:
@@ -312,52 +365,29 @@ class MetricReader:
         return True
 
     def _bar(self, segment: Segment, drawn: Bar) -> bool:
-        if drawn.kind == "train" and not drawn.description:
-            # A bar without a name that counts to another number than the training bar is the evaluation inside it.
-            if self._bar_total is None or (self._bar_done is not None and self._bar_done[1] >= self._bar_done[2]):
-                self._bar_total = drawn.total
-            if drawn.total != self._bar_total:
-                drawn = drawn._replace(kind="eval")
+        drawn = self._bars.placed(drawn)
         if drawn.kind == "eval":
             self._document.note_phase(segment.line, "eval")
-        key = (drawn.description, drawn.done, drawn.total)
-        if drawn.kind != "train" or key == self._bar_done:
+        step = self._bars.step(drawn, len(self._dict_rows)) if drawn.kind == "train" else None
+        if step is None:
             return False
-        self._bar_done = key
-        step = self._bar_step(segment, drawn)
+        self._last = self._bar_templates.of(segment.message, drawn)
+        self._drawn(segment, drawn, step)
         if drawn.rate:
-            pair = rate(drawn.unit or "it/s").pair(str(drawn.rate))
-            if pair is not None and len(self._bar_times) < _BARS:
-                self._bar_times.append((segment, pair, step))
+            reading = rate(drawn.unit or "it/s")
+            pair = reading.pair(str(drawn.rate))
+            if pair is not None:
+                self._speeds.add((pair.name, pair.unit, "train", segment.rank), pair.value, segment, step)
         self._pairs(segment, pairs(drawn.postfix), step, phase="train")
         return True
 
-    def _bar_step(self, segment: Segment, drawn: Bar) -> int:
-        """Return the global step of a training bar and remember what it says about the plan."""
-        counter = self._counter
-        epoch = drawn.epoch
-        if epoch is not None and counter.first_epoch is None:
-            counter.first_epoch = epoch
-        if drawn.step is not None:
-            step = drawn.step
-        elif epoch is not None:
-            step = counter.in_epoch(epoch, drawn.done, drawn.total)
-            counter.length = drawn.total
-        else:
-            step = drawn.done
-            counter.total = drawn.total
-            if len(self._bars) < _BARS:
-                self._bars.append((len(self._dict_rows), drawn.done))
-        counter.last_step = step
-        counter.steps_seen = True
-        counter.epochs = drawn.epochs or counter.epochs
-        if drawn.done or epoch:
+    def _drawn(self, segment: Segment, drawn: Bar, step: int) -> None:
+        """Note where training is, as a state of its bar says."""
+        if drawn.done or drawn.epoch:
             self._document.note_step(segment.line, step)
             if drawn.description or self.columns.has("loss"):
                 self._document.note_phase(segment.line, "train")
-        self._named_bar |= bool(drawn.description)
         self._remember(segment, drawn.total, drawn.epochs)
-        return step
 
     def _remember(self, segment: Segment, total: int | None, epochs: int | None) -> None:
         if total and self._plan is None:
