@@ -27,6 +27,9 @@ MAX_OPEN = 1_000
 _DIGITS = 40
 _KEY_BITS = 64
 """Python hashes an integer modulo 2**61 - 1: wider ones can collide at will, and each is then compared with all."""
+MAX_OTHER_KEYS = 10_000
+"""Keys and members of sets that are no text: those of numbers and tuples can be chosen to collide, unlike texts, whose
+hashes are secret. No dump of PyTorch has any."""
 _NAMED = 120
 
 _Mark = list[Any]
@@ -81,6 +84,7 @@ class _Machine:
         self.marks: list[_Mark] = []
         self.memo: dict[int, Any] = {}
         self.containers = 0
+        self.other_keys = 0
 
     def run(self) -> Any:
         try:
@@ -244,6 +248,10 @@ class _Machine:
 
     def hashable(self, key: Any) -> None:
         """Refuse a key whose hash would be taken through nested tuples: that takes as long as there are paths."""
+        if type(key) is not str:
+            self.other_keys += 1
+        if self.other_keys > MAX_OTHER_KEYS:
+            self.refuse(f"uses more than {MAX_OTHER_KEYS:,} numbers or tuples as keys")
         flat = key if type(key) is tuple else (key,)
         if not all(isinstance(item, _ATOMS) for item in flat):
             self.refuse("uses a nested value as a key")

@@ -17,17 +17,25 @@ _MAX_INDEX = 1 << 20
 """Memo places; the loader sets aside 16 bytes for each up to the largest."""
 _LONGEST = 1 << 20
 
+_MAX_TUPLES = 4_000
+"""Tuples of anything: as keys, those of integers can be made to collide, and each is then compared with all."""
+
 _TEXT = 0x58
 _INTEGERS = b"|".join(b"\\x%02x.{%d}" % (length, length) for length in range(9))
+_GET = rb"(?:h.|j..[\0-\x0f]\0)"
 _RUN = re.compile(
-    rb"(?:[hqK]."  # BINGET, BINPUT, BININT1
-    rb"|[N\x88\x89(}\])ueas]"  # NONE, booleans; MARK, empty containers; SETITEMS, APPENDS, APPEND, SETITEM
-    rb"|[t\x85-\x87](?![qr])"  # TUPLE to TUPLE3, not shared: the hash of a shared one may take for ever
-    rb"|M..|J.{4}|G.{8}"  # BININT2, BININT, BINFLOAT
-    rb"|[jr]..[\0-\x0f]\0"  # LONG_BINGET, LONG_BINPUT below _MAX_INDEX
-    rb"|\x8a(?:" + _INTEGERS + rb")){1,4096}",  # LONG1 of at most eight bytes: more would let keys collide at will
+    rb"(?:" + _GET + rb"{2}\x86(?![qr])"  # TUPLE2 of what is shared, the usual one: the hashes of texts are secret
+    rb"|" + _GET + rb"|q.|r..[\0-\x0f]\0"  # BINGET, LONG_BINGET, BINPUT, LONG_BINPUT below _MAX_INDEX
+    rb"|[}\]](?:\([ue])?"  # empty containers, and those to which nothing is added
+    rb"|\((?![ue])"  # MARK
+    rb"|[ueas]"  # SETITEMS, APPENDS, APPEND, SETITEM: what is on top then is a container
+    # Only texts and containers are shared: an integer could be part of a tuple that should hold texts.
+    rb"|(?:[N\x88\x89)]|K.|M..|J.{4}|G.{8}"  # NONE, booleans, EMPTY_TUPLE, BININT1, BININT2, BININT, BINFLOAT
+    rb"|\x8a(?:" + _INTEGERS + rb"))(?![qr])){1,4096}",  # LONG1 of at most eight bytes: wider keys collide at will
     re.DOTALL,
 )
+_TUPLE = re.compile(rb"[t\x85-\x87](?![qr])")
+"""TUPLE to TUPLE3, not shared: the hash of a shared one may take for ever."""
 
 
 class Refused(Exception):
@@ -48,11 +56,12 @@ def is_plain(data: bytes) -> bool:
     """Say whether a pickle consists of instructions of PyTorch's writer alone, which build plain values."""
     if len(data) > MAX_VETTED or data[:1] != b"\x80" or data[1:2] not in {b"\x02", b"\x03"}:
         return False
-    at = 2
+    at, tuples = 2, 0
     while at < len(data):
-        run = _RUN.match(data, at)
-        if run is not None:
+        if (run := _RUN.match(data, at)) is not None:
             at = run.end()
+        elif tuples < _MAX_TUPLES and (found := _TUPLE.match(data, at)) is not None:
+            at, tuples = found.end(), tuples + 1
         elif data[at] == _TEXT and at + 5 < len(data):
             length = int.from_bytes(data[at + 1 : at + 5], "little")
             if length > _LONGEST:

@@ -115,6 +115,16 @@ def test_a_key_of_nested_tuples_is_not_hashed() -> None:
     assert "nested value as a key" in refusal(b"\x80\x02}K\x01\x85" + doubled + b"K\x01s.")
 
 
+@pytest.mark.parametrize("key", [b"J%b", b"J%bK\x01\x86"], ids=["integer", "tuple"])
+def test_keys_that_could_be_made_to_collide_are_few(key: bytes) -> None:
+    def written(count: int, protocol: bytes) -> bytes:
+        items = b"".join(key % number.to_bytes(4, "little") + b"N" for number in range(count))
+        return b"\x80" + protocol + b"}(" + items + b"u."
+
+    assert "10,000 numbers or tuples" in refusal(written(10_001, b"\4"))
+    assert len(read_plain(written(10_000, b"\4"), what="x")) == 10_000
+
+
 def test_lists_that_double_and_lists_that_hold_themselves_cost_nothing() -> None:
     bomb = b"\x80\x02]q\x00" + b"".join(b"(h\x00h\x00lq\x00" for _ in range(200)) + b"."
     assert isinstance(read_plain(bomb, what="x"), list)

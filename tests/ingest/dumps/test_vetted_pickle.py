@@ -47,6 +47,9 @@ class Opens:
         HEAD + b"K\x01K\x02\x86q\0h\0\x86.",  # a shared tuple: twice itself, and so on, is a key that never hashes
         HEAD + b"]r\0\0\0\x7f.",  # a place in the memo for which 32 GB would be set aside
         HEAD + b"\x8a\x10" + b"\x7f" * 16 + b".",  # long integers can be made to collide as keys
+        HEAD + b"K\x05q\0h\0h\0\x86.",  # an integer that is shared could stand where a tuple seems to hold texts
+        HEAD + b"K\x05(eq\0h\0h\0\x86.",
+        HEAD + b"}(" + b"K\x05K\x07\x86N" * 4_001 + b"u.",  # tuples of integers can be made to collide as keys
         HEAD + b"X\xff\xff\xff\x7fa.",
         HEAD + b"K\x01..",
         HEAD + b"K\x01",
@@ -69,6 +72,11 @@ def test_what_is_broken_is_refused_or_read_but_never_raises_otherwise(data: byte
     except Refused:
         with pytest.raises(UnreadableSource):
             read_plain(HEAD + data, what="x")
+
+
+def test_every_entry_may_name_its_group_by_a_tuple_of_texts() -> None:
+    data = HEAD + b"](X\x01\0\0\0aq\0X\x01\0\0\0bq\x01\x86" + b"h\0j\x01\0\0\0\x86" * 9_000 + b"e."
+    assert load_vetted(data) == [("a", "b")] * 9_001
 
 
 def test_a_large_pickle_is_left_to_the_slower_reader() -> None:
