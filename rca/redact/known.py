@@ -160,7 +160,10 @@ class Known:
                 return
 
     def _add(self, name: str, kind: str) -> bool:
-        names = self._words.setdefault(name.partition(".")[0], {})
+        part = name.partition(".")[0]
+        if not part:  # .venv is a folder; an empty part would stand everywhere
+            return False
+        names = self._words.setdefault(part, {})
         if name in names and not (names[name] == "found user" and kind != "found user"):
             return False
         names[name] = kind

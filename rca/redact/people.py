@@ -12,7 +12,7 @@ Span = tuple[int, int]
 
 _HOME = re.compile(
     r"(?i)(?:/(?:home|users|homes|u)/(?:[a-z]/)?|[\\/]Users\\{1,4}|/scratch/users?/|/(?:scratch|work|gpfs|lustre|fsx)/user/)"
-    r"([A-Za-z0-9._\-]{2,64})"
+    r"([A-Za-z0-9_][A-Za-z0-9._\-]{1,63})"
 )
 _SCRATCH = re.compile(r"(?:^|[^\w.])/(?:scratch|fsx|lustre|gpfs)(?:/scratch)?/([a-z][a-z0-9._]{2,15})/")
 """On shared disks the first folder is most often a person's."""

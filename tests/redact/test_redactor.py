@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 
 from rca.diagnosis import Diagnosis, Failure, Run, Setting, SourceRecord, TimelineEntry, Verdict
 from rca.redact import Redactor, redact_diagnosis
+from rca.redact.known import Known
 
 from .corpus import shapes
 
@@ -80,3 +81,14 @@ def test_any_text_comes_through(lines: list[str], mode: Literal["default", "stri
         shown = redactor.text(line)
         assert redactor.text(line) == shown
         assert not re.search(r"(?<![A-Za-z0-9_-])gpu-21(?![A-Za-z0-9_-])", shown)
+
+
+def test_a_hidden_folder_below_the_homes_is_no_user() -> None:
+    lines = ['  File "/home/u/.venv/lib/python3.11/site-packages/torch/_tensor.py", line 522', "cache: /home/.cache/hub"]
+    redacted = redact_diagnosis(made_of(lines))
+    assert [entry.text for entry in redacted.timeline] == lines
+
+
+def test_a_known_name_without_a_first_part_is_found_nowhere() -> None:
+    known = Known(hosts=[".internal"], users=[], names=[], folders=[], anywhere=True)
+    assert known.spans("gpu-1.internal said no") == []
