@@ -84,7 +84,10 @@ def test_any_text_comes_through(lines: list[str], mode: Literal["default", "stri
 
 
 def test_a_hidden_folder_below_the_homes_is_no_user() -> None:
-    lines = ['  File "/home/u/.venv/lib/python3.11/site-packages/torch/_tensor.py", line 522', "cache: /home/.cache/hub"]
+    lines = [
+        '  File "/home/u/.venv/lib/python3.11/site-packages/torch/_tensor.py", line 522',
+        "cache: /home/.cache/hub",
+    ]
     redacted = redact_diagnosis(made_of(lines))
     assert [entry.text for entry in redacted.timeline] == lines
 
