@@ -30,6 +30,8 @@ LOST_SHARE = 0.5
 """More than half of the progress lost (FACTS 4, runmedic)."""
 ABOVE_START = 1.5
 """A run without progress diverges when it ends this many times above its start: warm-up alone rarely adds half."""
+LOST_AT_ONCE = 2.0
+"""Times the first loss that all later ones must reach: one lucky batch is not half of all others."""
 GAINED = 0.05
 """A fall of the loss by less than this share is no progress that could be lost."""
 FEW_POINTS = 8
@@ -74,7 +76,7 @@ def loss_shape(events: EventTable) -> Shape | None:
     ends_badly = found.persists_from is not None
     last = 2 if ends_badly else max(3, count // 20)
     best_index = int(np.argmin(smooth))
-    return Shape(
+    shape = Shape(
         curve=line,
         smooth=smooth,
         noise=noise,
@@ -84,6 +86,8 @@ def loss_shape(events: EventTable) -> Shape | None:
         end=float(np.median(line.value[-last:])),
         ends_non_finite=ends_badly,
     )
+    first = float(line.value[0])
+    return shape._replace(start=first, best=first, best_index=0) if _left_at_once(shape) else shape
 
 
 def _noise(values: npt.NDArray[np.float64], smooth: npt.NDArray[np.float64]) -> float:
@@ -98,10 +102,21 @@ FAR_AWAY, LAST_POINTS = 5.0, 3
 def diverged_from(shape: Shape) -> int | None:
     """Return the index from which on the loss stays high, or None when it did not diverge."""
     found, values = _stays_high(shape), shape.curve.value
+    if found is None and _left_at_once(shape):
+        return 1
     if found is not None or shape.start <= 0 or (values[-LAST_POINTS:] <= FAR_AWAY * shape.start).any():
         return found
     low = np.flatnonzero(values <= 2 * shape.start)
     return int(low[-1]) + 1 if len(low) else 0
+
+
+def _left_at_once(shape: Shape) -> bool:
+    """Whether every loss after the first lies far above it: the start was lost before the second line was logged."""
+    values = shape.curve.value
+    if len(values) < FEW_POINTS or values[0] <= 0:
+        return False
+    lowest = float(np.min(values[1:]))
+    return lowest >= LOST_AT_ONCE * values[0] and lowest - float(values[0]) > 6 * shape.noise
 
 
 def _stays_high(shape: Shape) -> int | None:

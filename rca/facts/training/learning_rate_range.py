@@ -5,8 +5,9 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from rca.events import EventTable
-from rca.facts.model.model_size import in_words, parameter_count
+from rca.facts.model.model_size import in_words, parameter_count, trainable_count
 from rca.facts.training.curves import config_number, config_text
+from rca.facts.training.policy import rewarded
 
 
 class Range(NamedTuple):
@@ -20,6 +21,8 @@ class Range(NamedTuple):
     source: str
 
 
+MOSTLY_TRAINED = 0.5
+"""Trainers print the line of adapters for full tuning as well; adapters train a few per cent."""
 _GPT3 = (
     (1.25e8, 6e-4),
     (3.5e8, 3e-4),
@@ -62,7 +65,7 @@ def usual_range(events: EventTable) -> Range:
         return Range(kind.capitalize(), 1e-4, 5e-2, 1e-7, 2.0, "its paper and the defaults of PyTorch and fairseq")
     if kind == "lamb":
         return Range("LAMB", 1e-4, 1e-2, 1e-6, 0.1, "You et al. 2020, table 1")
-    if kind in {"adam", "rmsprop"} or _language_model(events):
+    if kind in {"adam", "rmsprop"} or _language_model(events) or _pretrained(events):
         return _adam(events, "an Adam-family optimizer" if kind else "a transformer (optimizer not named)")
     return Range("any optimizer", 1e-6, 0.1, 1e-9, 2.0, "the optimizer is not named, so only extremes count")
 
@@ -71,12 +74,21 @@ def _language_model(events: EventTable) -> bool:
     return all(config_number(events, key) is not None for key in ("hidden_size", "num_layers", "num_attention_heads"))
 
 
+def _pretrained(events: EventTable) -> bool:
+    """Say whether the settings name the model to start from, in the words of trainers with Adam as default."""
+    keys = ("model_name_or_path", "_name_or_path", "base_model", "sft_model_path")
+    return any(config_text(events, key) for key in keys)
+
+
 def _adam(events: EventTable, what: str) -> Range:
     size = parameter_count(events)
     if _adapters(events):
         source = "2e-4 and 1e-4: Hu et al. 2021, Dettmers et al. 2023"
         return Range("adapter tuning with Adam", 1e-5, 1e-3, 1e-7, 5e-3, source)
-    pretrained = any(config_text(events, key) for key in ("model_name_or_path", "_name_or_path", "base_model"))
+    pretrained = _pretrained(events)
+    if pretrained and rewarded(events):
+        source = "1e-6 to 1e-5: Ouyang et al. 2022, Shao et al. 2024"
+        return Range(f"{what}, tuning a policy by rewards", 1e-7, 2e-5, 1e-9, 2e-4, source)
     if pretrained and (size is None or size[0] > 5e7):
         source = "5e-5 to 2e-5: Devlin et al. 2019, Touvron et al. 2023"
         return Range(f"{what}, fine-tuning a pretrained model", 1e-6, 1e-4, 1e-8, 5e-4, source)
@@ -95,4 +107,7 @@ def _adapters(events: EventTable) -> bool:
         or config_text(events, "adapter") not in {"", "none"}
     ):
         return True
+    size, trained = parameter_count(events), trainable_count(events)
+    if size is not None and trained is not None and trained > MOSTLY_TRAINED * size[0]:
+        return False
     return any(event.name == "peft.trainable_parameters" for event in events.of_kind("log"))

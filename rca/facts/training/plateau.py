@@ -14,6 +14,7 @@ from rca.facts.robust import block_medians, running_median, slope_t
 from rca.facts.training.curves import config_number, curve
 from rca.facts.training.divergence import Shape, diverged_from, loss_shape
 from rca.facts.training.loss import uniform_guess
+from rca.facts.training.policy import rewarded
 
 CATALOGUE: Mapping[str, str] = {
     "loss.improvement": "share of the first loss level that was gained by the end of the run",
@@ -60,6 +61,12 @@ def is_flat(shape: Shape) -> bool:
     )
 
 
+def surrogate(events: EventTable, shape: Shape) -> bool:
+    """Say whether the loss is that of a policy gradient: it wavers around zero however well the policy does."""
+    values = shape.curve.value
+    return rewarded(events) and float(np.median(np.abs(values))) < 2 * float(np.std(values))
+
+
 def shows_the_start(events: EventTable, shape: Shape) -> bool:
     """Say whether the curve begins with the run and is long enough to expect progress: an excerpt proves nothing."""
     line = shape.curve
@@ -78,7 +85,7 @@ def shows_the_start(events: EventTable, shape: Shape) -> bool:
 def plateau(events: EventTable) -> Iterator[Fact]:
     """Did the loss improve, and by how much?"""
     shape = loss_shape(events)
-    if shape is None or len(shape.curve) < 5:
+    if shape is None or len(shape.curve) < 5 or surrogate(events, shape):
         return
     line = shape.curve
     gained, at_best = improvement(shape)

@@ -16,8 +16,15 @@ _STATISTIC = re.compile(
 _SHAPE = re.compile(
     r"(?:shape|size)?[=: ]{0,3}[\[(]{0,2}(?P<shape>\d{1,9}(?:(?:x|, ?)\d{1,9}){0,5})[\])]{0,2}(?=[ |,]|$)"
 )
+_BARS = re.compile(r"[|‖]{1,2}(?P<of>w|weight|p|param|theta|g|grad|dw|dl/dw)[|‖]{1,2}(?=\s?[:= ])", re.I)
+"""Norms in the notation of mathematics: `|w|=7.1`, `||grad||: 3e-11`."""
+_GRADIENTS = frozenset({"g", "grad", "dw", "dl/dw"})
 _MOST = 400
 _WIDE = frozenset({"std", "norm", "grad_norm", "grad_absmax", "absmax", "trainable"})
+
+
+def _in_words(bars: re.Match[str]) -> str:
+    return "grad_norm" if bars["of"].lower() in _GRADIENTS else "norm"
 
 
 class ParameterLinesParser:
@@ -26,6 +33,7 @@ class ParameterLinesParser:
     name = "parameter lines"
     triggers: tuple[str, ...] = (
         r"(?i)\w\.\w[\w.]*\b.{1,80}\b(?:std|stddev|norm|absmax|abs_max|grad_norm|requires_grad|grad_max)\b ?[:= ]",
+        r"(?i)\w\.\w[\w.]*\b.{1,80}[|‖](?:w|weight|p|param|theta|g|grad|dw|dl/dw)[|‖]{1,2} ?[:= ]",
     )
 
     def parse(self, document: Document, line: int, out: EventBuilder) -> int:
@@ -34,7 +42,7 @@ class ParameterLinesParser:
         head = _NAME.match(text)
         if head is None or not is_parameter(head["name"]):
             return line
-        rest = text[head.end("name") :]
+        rest = _BARS.sub(_in_words, text[head.end("name") :])
         attrs: dict[str, object] = {"name": head["name"][:200]}
         for found in _STATISTIC.finditer(rest):
             name = statistic(found["key"])

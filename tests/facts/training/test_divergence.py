@@ -94,3 +94,15 @@ def test_noise_that_ends_on_a_high_note_is_no_divergence() -> None:
 def test_a_few_losses_that_grow_without_end_diverged() -> None:
     values = [7, 6, 5.5, 5.2, 5.3, 6.1, 8.8, 12.2, 19.9, 40, 88, 150, 420, 900, 2100]
     assert Run().curves({"loss": values}).values()["loss.diverged"] is True
+
+
+def test_start_lost_before_the_second_line() -> None:
+    found = values(joined([1.7, 4.9, 9.2], around(7.4, 60, noise=0.02)))
+    assert found["loss.diverged"] is True
+    assert found["loss.diverged_step"] == 1
+    assert found["loss.diverged_ratio"] > 4
+    assert found["loss.plateau"] is False
+
+
+def test_one_low_loss_at_the_start_is_no_lost_start() -> None:
+    assert values(joined([0.9], around(1.7, 60, noise=0.25)))["loss.diverged"] is False

@@ -127,3 +127,25 @@ def test_between_ordinary_and_alarming() -> None:
     found = Run().config(optimizer="adam", learning_rate=5e-8).values()
     assert (found["lr.low"], found["lr.ordinary"]) == (False, False)
     assert found["lr.under_usual"] == pytest.approx(0.05)
+
+
+def test_fine_tuning_with_the_default_optimizer() -> None:
+    """Trainers that start from a named model use Adam unless they are told otherwise."""
+    assert Run().config(model_name_or_path="base", learning_rate=2e-3).values()["lr.high"] is True
+    assert Run().config(model_name_or_path="base", learning_rate=2e-5).values()["lr.ordinary"] is True
+
+
+def test_full_tuning_that_prints_the_line_of_adapters() -> None:
+    def tuned(trained: str) -> bool:
+        text = f"trainable params: {trained} || all params: 1,543,714,304 || trainable%: 100.0"
+        run = Run().config(model_name_or_path="base", learning_rate=2e-3)
+        return bool(run.log("peft.trainable_parameters", text, role="benign", severity="info").values()["lr.high"])
+
+    assert tuned("1,543,714,304") is True
+    assert tuned("9,232,384") is False
+
+
+def test_policies_are_tuned_with_small_rates() -> None:
+    run = Run().config(sft_model_path="out/sft", learning_rate=3e-4)
+    assert run.curves({"reward": around(0.5, 20)}).values()["lr.high"] is True
+    assert Run().config(learning_rate=3e-4).curves({"reward": around(0.5, 20)}).values()["lr.high"] is False

@@ -52,6 +52,8 @@ def test_columns_of_a_data_set(read: Any) -> None:
         ("decoder.0.fc.weight 4096x1024 mean +0.0003 std 0.0201 absmax 0.11",
          {"shape": "4096x1024", "mean": 0.0003, "std": 0.0201, "absmax": 0.11}),
         ("  encoder.layer.0.weight: shape=(768, 768), mean=-0.001, std=1.01", {"std": 1.01, "mean": -0.001}),
+        ("layers.3.weight  |w|=7.02   |grad|=3.1e-11", {"norm": 7.02, "grad_norm": 3.1e-11}),
+        ("blocks.0.fc1.weight ||w||: 7.1, ||g||: 2e-4", {"norm": 7.1, "grad_norm": 2e-4}),
         ("param blocks.1.mlp.weight | norm: 12.5 | requires_grad: False", {"norm": 12.5, "trainable": False}),
     ],
 )  # fmt: skip
