@@ -6,7 +6,6 @@ are kept in the order in which they were written: none replaces another, and the
 
 from __future__ import annotations
 
-import io
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import IO
@@ -23,7 +22,7 @@ from rca.ingest.event_files.settings import add_settings
 from rca.ingest.event_files.tfrecord import HEADER, Damage, read_blocks, starts_with_record
 from rca.ingest.interface import IngestContext, Ingested, Source
 from rca.ingest.metric_units import in_common_unit, meaning
-from rca.ingest.places.content import open_content
+from rca.ingest.places.content import open_stream
 
 TEXT = "tensorboard.text"
 """Name of the log events that hold text summaries; `attrs["tag"]` is their tag."""
@@ -89,9 +88,8 @@ def _stream(source: Source, context: IngestContext) -> Iterator[tuple[IO[bytes],
     except OSError as error:
         raise UnreadableSource(f"{source.path} cannot be read: {error.strerror or error}.") from error
     if not plain:
-        with open_content(source, context.limits) as content:
-            data = content.data
-            yield io.BytesIO(data) if isinstance(data, bytes) else data, content.warnings  # type: ignore[misc]  # a map reads like a file
+        with open_stream(source, context.limits) as unpacked:
+            yield unpacked
 
 
 def _add_points(out: EventBuilder, records: Records, held: Columns, times: np.ndarray) -> None:

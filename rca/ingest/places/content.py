@@ -72,15 +72,32 @@ def open_content(source: Source, limits: Limits) -> Iterator[Content]:
                 with _plain(file, limits) as content:
                     yield content
                 return
-            with tempfile.SpooledTemporaryFile(max_size=IN_MEMORY) as spool:
-                warnings = unpack(file, spool, limits)
-                size = spool.tell()
+            with _unpacked(file, limits) as (spool, warnings):
+                size = spool.seek(0, 2)
                 spool.seek(0)
                 if size <= IN_MEMORY:
                     yield Content(spool.read(), warnings)
                     return
                 with mmap.mmap(spool.fileno(), size, access=mmap.ACCESS_READ) as mapped:
                     yield Content(mapped, warnings)
+    except OSError as error:
+        raise UnreadableSource(opening_reason(source.file, error)) from error
+
+
+@contextmanager
+def open_stream(source: Source, limits: Limits) -> Iterator[tuple[IO[bytes], tuple[str, ...]]]:
+    """Give the same bytes to whoever reads them once from start to end, and what was lost in unpacking them.
+
+    Nothing is mapped: a file that shrinks meanwhile ends earlier, and its pages do not count as memory of ours.
+    The caller reads no more than `limits.source_bytes`. Raises UnreadableSource as `open_content` does.
+    """
+    try:
+        with source.file.open("rb") as file:
+            if not packed(file):
+                yield file, ()
+                return
+            with _unpacked(file, limits) as unpacked:
+                yield unpacked
     except OSError as error:
         raise UnreadableSource(opening_reason(source.file, error)) from error
 
@@ -101,10 +118,16 @@ def open_source(file: Place, limits: Limits | None = None) -> Iterator[IO[bytes]
         if not packed(stream):
             yield stream
             return
-        with tempfile.SpooledTemporaryFile(max_size=IN_MEMORY) as spool:
-            unpack(stream, spool, limits or Limits())
-            spool.seek(0)
+        with _unpacked(stream, limits or Limits()) as (spool, _lost):
             yield spool
+
+
+@contextmanager
+def _unpacked(file: IO[bytes], limits: Limits) -> Iterator[tuple[IO[bytes], tuple[str, ...]]]:
+    with tempfile.SpooledTemporaryFile(max_size=IN_MEMORY) as spool:
+        warnings = unpack(file, spool, limits)
+        spool.seek(0)
+        yield spool, warnings
 
 
 @contextmanager

@@ -16,6 +16,10 @@ BLOCK = 32 << 10
 _HEAD = struct.Struct("<IHB")
 _FULL, _FIRST, _MIDDLE, _LAST = 1, 2, 3, 4
 _MAX_RECORD = 64 << 20
+_MAX_FRAGMENTS = 1 << 16
+"""Fragments of one record: of ordinary ones, a record of 64 MiB has 2,048."""
+MAX_DAMAGES = 10_000
+"""Damaged places after which the rest is not read."""
 
 
 class Record(NamedTuple):
@@ -33,6 +37,16 @@ def read_records(stream: IO[bytes], *, skip: int, limit: int) -> Iterator[Record
 
     What follows a damaged fragment in its block is lost; the next block is read again.
     """
+    damages = 0
+    for record in _all_records(stream, skip=skip, limit=limit):
+        damages += bool(record.damage)
+        if damages > MAX_DAMAGES:
+            yield Record(record.offset, b"", f"the reading stopped after {MAX_DAMAGES:,} damaged places")
+            return
+        yield record
+
+
+def _all_records(stream: IO[bytes], *, skip: int, limit: int) -> Iterator[Record]:
     pending: list[bytes] = []
     size = offset = begun = 0
     while offset < limit and (block := stream.read(min(BLOCK, limit - offset))):
@@ -61,8 +75,9 @@ def read_records(stream: IO[bytes], *, skip: int, limit: int) -> Iterator[Record
             if kind in {_FULL, _LAST}:
                 yield Record(begun, b"".join(pending))
                 pending = []
-            elif size > _MAX_RECORD:
-                yield Record(begun, b"", "a record over 64 MiB was passed over")
+            elif size > _MAX_RECORD or len(pending) > _MAX_FRAGMENTS:
+                what = "over 64 MiB" if size > _MAX_RECORD else "of too many parts"
+                yield Record(begun, b"", f"a record {what} was passed over")
                 pending = []
             place = begin + length
         offset += len(block)

@@ -5,7 +5,6 @@ A run that was killed leaves a file without an end; what is whole in it is kept.
 
 from __future__ import annotations
 
-import io
 from collections import Counter
 from collections.abc import Iterator
 from typing import Any
@@ -14,7 +13,7 @@ from rca.errors import UnreadableSource
 from rca.events import EventBuilder
 from rca.ingest.event_files.settings import message_of
 from rca.ingest.interface import IngestContext, Ingested, Source
-from rca.ingest.places.content import open_content
+from rca.ingest.places.content import open_stream
 from rca.ingest.trackers.leveldb_log import Record, read_records
 from rca.ingest.trackers.wandb_history import MEDIA, Row, add_history, add_readings
 from rca.ingest.trackers.wandb_machine import add_machine
@@ -23,10 +22,14 @@ from rca.ingest.trackers.wandb_settings import add_configuration
 
 MAX_CELLS = 1_000_000
 """Numbers that are kept of the history; of more every second row is dropped, as often as needed."""
+MAX_RECORDS = 20_000_000
+"""Records that are read: a minute's work, and a run of months. A hundred million empty ones compress to little."""
 _MAGIC = b":W&B"
 _FILE_HEAD = 7
 _LEVELS = {"INFO": "info", "WARN": "warning", "ERROR": "error"}
 _MAX_ALERTS = 200
+_SHOWN = 8
+"""Damaged places that are named: the first ones, and the last, at which the reading may have stopped."""
 
 
 class WandbRunIngestor:
@@ -42,18 +45,20 @@ class WandbRunIngestor:
         """Read every whole record. Raises UnreadableSource where there is none."""
         run = _Run(EventBuilder(source.path, rank=source.rank, host=source.host))
         damages: list[Record] = []
-        with open_content(source, context.limits) as content:
-            data = content.data
-            size = len(data)
-            stream = io.BytesIO(data) if isinstance(data, bytes) else data
-            for record in read_records(stream, skip=_FILE_HEAD, limit=size):  # type: ignore[arg-type]  # a map reads like a file
+        with open_stream(source, context.limits) as (stream, lost):
+            for record in read_records(stream, skip=_FILE_HEAD, limit=context.limits.source_bytes):
                 if record.damage:
                     damages.append(record)
-                else:
+                elif run.records < MAX_RECORDS:
                     run.take(record.data)
-            notes = content.warnings
+                else:
+                    damages.append(Record(record.offset, b"", f"the reading stopped after {MAX_RECORDS:,} records"))
+                    break
+            size = stream.tell()
+            cut = bool(stream.read(1))
         if not run.records:
             raise UnreadableSource(f"{source.path} holds no whole W&B record in its {size:,} bytes.")
+        notes = (*lost, f"Only the first {size:,} bytes were read.") if cut else lost
         warnings = (*notes, *_damaged(damages), *run.finish(), *_console(source, run.lines))
         return Ingested(
             run.out.build(),
@@ -195,10 +200,11 @@ def _metadata(told: Any) -> dict[str, Any]:
 
 
 def _damaged(damages: list[Record]) -> Iterator[str]:
-    for damage in damages[:8]:
+    shown = damages if len(damages) <= _SHOWN else [*damages[: _SHOWN - 1], damages[-1]]
+    for damage in shown:
         yield f"At byte {damage.offset:,} {damage.damage}."
-    if len(damages) > 8:
-        yield f"{len(damages) - 8:,} more places are damaged."
+    if len(damages) > _SHOWN:
+        yield f"{len(damages) - _SHOWN:,} more places are damaged."
 
 
 def _console(source: Source, lines: int) -> Iterator[str]:

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from rca.errors import UnreadableSource
 from rca.ingest.interface import Limits, Source
 from rca.ingest.places import content as module
-from rca.ingest.places.content import HEAD_BYTES, open_content, open_source, read_head
+from rca.ingest.places.content import HEAD_BYTES, open_content, open_source, open_stream, read_head
 
 TEXT = b"".join(b"step %d loss 2.5\n" % number for number in range(20_000))
 
@@ -41,6 +41,8 @@ def test_every_codec_gives_the_same_bytes(tmp_path: Path, pack) -> None:
     found = source(tmp_path, pack(TEXT))
     assert whole(found) == (TEXT, ())
     assert read_head(found) == TEXT[:HEAD_BYTES]
+    with open_stream(found, Limits()) as (read_once, lost):
+        assert (read_once.read(), lost) == (TEXT, ())
     with open_source(found.file) as stream:
         stream.seek(17)
         assert stream.read(10) == TEXT[17:27]
@@ -60,6 +62,14 @@ def test_a_truncated_stream_keeps_what_was_read_and_says_so(tmp_path: Path, pack
     assert "kept" in warnings[0]
     if pack is not bz2.compress:
         assert data
+
+
+def test_a_stream_of_a_file_that_shrinks_meanwhile_ends_earlier(tmp_path: Path) -> None:
+    found = source(tmp_path, b"x" * 100_000_000)
+    with open_stream(found, Limits()) as (stream, _):
+        assert len(stream.read(1 << 16)) == 1 << 16
+        found.file.write_bytes(b"x" * 10)
+        assert stream.read(1 << 20) == b""
 
 
 def test_a_damaged_stream_is_unreadable_when_nothing_comes_out(tmp_path: Path) -> None:

@@ -198,6 +198,29 @@ def test_nothing_whole_is_unreadable(read: Any) -> None:
     assert "no whole W&B record" in found.record.why
 
 
+def test_fragments_that_hold_nothing_cost_no_memory(read: Any) -> None:
+    def fragment(kind: int) -> bytes:
+        return struct.pack("<IHB", zlib.crc32(bytes([kind])), 0, kind)
+
+    def block(*kinds: int) -> bytes:
+        return b"".join(map(fragment, kinds)).ljust(BLOCK, b"\0")
+
+    good = written(run_record(lr=0.1)).ljust(BLOCK, b"\0")
+    begun = read(NAME, good + block(*[2] * 4_000) * 5)
+    assert begun.record.warnings[-1] == "9,993 more places are damaged."
+    assert "stopped after 10,000 damaged places" in begun.record.warnings[-2]
+    assert begun.config() == {"learning_rate": 0.1}
+    endless = read(NAME, good + block(2) + block(*[3] * 4_000) * 17)
+    assert endless.record.warnings == ("At byte 32,768 a record of too many parts was passed over.",)
+
+
+def test_reading_stops_after_so_many_records(read: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(wandb_run, "MAX_RECORDS", 3)
+    found = read(NAME, written(run_record(), *(history(step, loss=1.0) for step in range(5)), ended(1)))
+    assert [step for step, _ in found.metrics("loss")] == [0, 1]
+    assert "stopped after 3 records" in found.record.warnings[0]
+
+
 @settings(max_examples=80, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(places=st.lists(st.tuples(st.integers(0, 1400), st.integers(0, 255)), max_size=6), junk=st.binary(max_size=60))
 def test_any_damage_is_survived(read: Any, places: list[tuple[int, int]], junk: bytes) -> None:
