@@ -56,6 +56,8 @@ TIME_COLUMNS = (
     "created_at",
 )
 RANK_COLUMNS = ("rank", "global_rank", "process_index", "proc_rank")
+_LATEST = 4.1e15
+"""Microseconds since the epoch: a time after the year 2099 is no time."""
 MAX_COLUMNS = 512
 MAX_LABELS = 64
 """Different texts of one column that still count as a label (model name, split); more, or one a row, is free text."""
@@ -125,8 +127,8 @@ def time_of(items: Sequence[Any] | pa.ChunkedArray) -> pa.Array | None:
         numbers = [number(item) for item in listed]
         if value < 1e9 or not scale:
             return None
-        micros = [None if one is None or not 1e9 <= one < 3e19 else int(one * scale) for one in numbers]
-        return pa.array(micros, type=pa.int64())
+        micros = [None if one is None else one * scale for one in numbers]
+        return pa.array([int(one) if one and 1e15 <= one < _LATEST else None for one in micros], type=pa.int64())
     if not (isinstance(first, str) and first[:4].isdigit() and first[4:5] in "-/" and len(first) >= 10):
         return None
     texts = pd.Series([item if isinstance(item, str) and len(item) <= 40 else None for item in listed], dtype="str")

@@ -30,6 +30,13 @@ def test_a_run_that_never_ended_has_its_start(read: Any) -> None:
     assert (event.time, event.duration_us) == (1796072895284000, None)
 
 
+@pytest.mark.parametrize("time", ["17960728952840000", "1796072895284000000000", "1e18", "nan", "-1"])
+def test_a_point_of_no_possible_time_keeps_its_value(read: Any, time: str) -> None:
+    found = read(f"{RUN}/metrics/loss", f"1796072895284 0.5 1\n{time} 0.4 2\n")
+    assert found.metrics("loss") == [(1, 0.5), (2, 0.4)]
+    assert [row["time"] is None for row in found.table.table.to_pylist()] == [False, True]
+
+
 def test_an_experiment_is_no_setting_of_the_job(read: Any) -> None:
     text = "artifact_location: file:///srv/1\nexperiment_id: '1'\nlifecycle_stage: active\nname: asr\n"
     found = read("mlruns/1/meta.yaml", text)
