@@ -29,7 +29,7 @@ from rca.cli_run import run
 from rca.cli_types import Format, Known, RunPlace
 from rca.config import Setting, defaults
 from rca.errors import RcaError, UsageError
-from rca.output import save_events, write_reports, write_text
+from rca.output import place_of_report, save_events, write_reports, write_text
 
 if TYPE_CHECKING:
     from rca.diagnosis import Diagnosis
@@ -164,7 +164,7 @@ def report(*, saved: Path, form: str, output: str, lang: str, force: bool, verbo
         click.echo(f"rca: {saved} does not hold everything, the .json beside it may: {notice}", err=True)
     with spoken(lang):
         if output == "-" and form == "text":
-            _tell(diagnosis, verbose=verbose, color=color)
+            _tell(diagnosis, verbose=verbose, color=color, folder=str(saved.parent))
         elif output == "-":
             click.echo(renderer(form).render(diagnosis), nl=False)
         else:
@@ -289,18 +289,17 @@ def _summary(diagnosis: Diagnosis, written: Sequence[Path], options: dict[str, A
     if options["quiet"]:
         click.echo(_one_line(diagnosis))
         return
-    _tell(diagnosis, verbose=options["verbose"], color=options["color"])
+    _tell(diagnosis, verbose=options["verbose"], color=options["color"], folder=options["output"])
     if written:
-        page = written[0]
-        click.echo(f"report: {page} ({page.stat().st_size / 1000:.0f} kB)")
+        click.echo(place_of_report(written[0]))
 
 
-def _tell(diagnosis: Diagnosis, *, verbose: int, color: ColourChoice) -> None:
+def _tell(diagnosis: Diagnosis, *, verbose: int, color: ColourChoice, folder: str) -> None:
     from rca.report.colour import wants_colour
     from rca.report.text import TextReport
 
     on = wants_colour(color, stream=sys.stdout, environ=os.environ)
-    click.echo(TextReport(colour=on, verbose=verbose).render(diagnosis), nl=False, color=on)
+    click.echo(TextReport(colour=on, verbose=verbose, folder=folder).render(diagnosis), nl=False, color=on)
 
 
 def _one_line(diagnosis: Diagnosis) -> str:

@@ -113,11 +113,12 @@ def _analysed(
 ) -> None:
     """Analyse the run; what goes wrong here is told and changes nothing of how the command ended."""
     from rca.cli_experiment import seconds
-    from rca.output import write_reports
+    from rca.output import place_of_report, write_reports
     from rca.pipeline import Options, examine
     from rca.redact.messages import without_secrets
     from rca.report.colour import wants_colour
     from rca.report.text import TextReport
+    from rca.report.words import say
     from rca.rules.load import load
 
     try:
@@ -126,8 +127,9 @@ def _analysed(
         on = wants_colour(color, stream=sys.stderr, environ=os.environ)
         with spoken(lang, rules):
             (page, *_) = write_reports(diagnosis, Path(output), ("html", "json", "md"), force=False)
-            click.echo(TextReport(colour=on).render(diagnosis), nl=False, err=True, color=on)
-        click.echo(f"report: {page}", err=True)
+            click.echo(TextReport(colour=on, folder=output).render(diagnosis), nl=False, err=True, color=on)
+            click.echo(say("text.kept", folder=place), err=True)
+            click.echo(place_of_report(page), err=True)
     except RcaError as error:
         click.echo(f"rca: the run was not analysed: {without_secrets(str(error))}", err=True)
     except BrokenPipeError:

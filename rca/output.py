@@ -36,6 +36,13 @@ def write_reports(diagnosis: Diagnosis, folder: Path, formats: Sequence[str], *,
     return written
 
 
+def place_of_report(page: Path) -> str:
+    """The line that tells where a report stands and how large it is, in the language in force."""
+    from rca.report.words import say
+
+    return say("text.report", page=page, size=f"{page.stat().st_size / 1000:.0f} kB")
+
+
 def write_text(file: Path, text: str, *, force: bool) -> None:
     """Write one file; another one than ours is replaced only by `force`. Raises UsageError."""
     try:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import datetime as dt
 import hashlib
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from typing import Any
 
@@ -86,14 +86,19 @@ def fill(template: str, values: Mapping[str, Any], facts: Mapping[str, FactLike]
 
     def value(match: re.Match[str]) -> str:
         name = match.group(1)
-        if name in values:
-            return _plain(name, values[name])
         if name in facts:
-            fact = facts[name]
-            return _plain(name, fact.value) + (f" {fact.unit}" if fact.unit and fact.unit not in _SAID else "")
-        return "…"
+            around = template[: match.start()], template[match.end() :]
+            return _plain(name, facts[name].value) + _unit(facts[name].unit, *around)
+        return _plain(name, values[name]) if name in values else "…"
 
     return _PLACEHOLDER.sub(value, template)
+
+
+def _unit(unit: str, before: str, after: str) -> str:
+    """The unit behind a number, unless the sentence around it says it: `{lead_s} s before`, `a factor of {jump}`."""
+    said = unit in _SAID or bool(re.match(rf"\s*{re.escape(unit)}(?!\w)", after))
+    said |= unit == "x" and (after.startswith(" times") or before.endswith("factor of "))
+    return f" {unit}" if unit and not said else ""
 
 
 def _plain(name: str, value: Any) -> str:
@@ -137,7 +142,7 @@ def _hypothesis(
         status="explained" if candidate.explained_by else "suspected",
         evidence_for=tuple(row for contradicts, row in rows if not contradicts),
         evidence_against=tuple(row for contradicts, row in rows if contradicts),
-        no_data=tuple(_unanswered(cause, found, facts, meanings) for found in silent[:UNANSWERED]),
+        no_data=_told_once(_unanswered(cause, found, events, facts, meanings) for found in silent)[:UNANSWERED],
         explained_by=candidate.explained_by,
         experiments=cause.experiments,
         fixes=tuple(_fix(fix, events, facts) for fix in _ordered(cause.fixes, {found.rule.id for found in met})),
@@ -191,8 +196,20 @@ def _lacks(item: Condition, events: EventTable, facts: Mapping[str, FactLike]) -
     return not (events.packages if item.package is not None else events.has_text)
 
 
-def _unanswered(cause: Cause, found: Found, facts: Mapping[str, FactLike], meanings: Mapping[str, str]) -> Evidence:
-    subjects = [subject for condition in _asked(found, facts) if (subject := _subject(condition, meanings))]
+def _told_once(items: Iterable[Evidence]) -> tuple[Evidence, ...]:
+    """Without what was said before in the same words, such as one question with several bounds."""
+    told: dict[tuple[str, str], Evidence] = {}
+    for item in items:
+        told.setdefault((item.says, item.decides), item)
+    return tuple(told.values())
+
+
+def _unanswered(
+    cause: Cause, found: Found, events: EventTable, facts: Mapping[str, FactLike], meanings: Mapping[str, str]
+) -> Evidence:
+    asked = _asked(found, facts)
+    lacking = [item for item in asked if _lacks(item, events, facts)]
+    subjects = [subject for condition in lacking or asked if (subject := _subject(condition, meanings))]
     wanted = "; ".join(dict.fromkeys([text for text in subjects if not _LEANS.match(text)] or subjects))
     says = _STOPS.sub("…", fill(found.rule.says, {}, facts))
     return Evidence(

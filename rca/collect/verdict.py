@@ -10,6 +10,8 @@ from rca.hypotheses.score import NONE, UNKNOWN
 from rca.rules.schema import Calibration, Cause
 
 _SURROUNDINGS = frozenset({"environment", "hardware"})
+_FAR = 20
+"""A rival that is less likely by more than this factor is not asked about."""
 _WORDS = ((0.97, "almost certain"), (0.9, "very likely"), (0.7, "likely"), (0.5, "more likely than not"))
 
 
@@ -86,5 +88,6 @@ def missing(hypotheses: Sequence[Hypothesis], chosen: Verdict) -> tuple[str, ...
     """Return what would have decided the case: steps of the leading candidates while none of them is confirmed."""
     if chosen.status in {"confirmed", "none"}:
         return ()
-    near = [item for item in hypotheses if item.explained_by is None][:3]
+    rivals = [item for item in hypotheses if item.explained_by is None][:3]
+    near = [item for item in rivals if item.probability * _FAR >= rivals[0].probability]
     return tuple(dict.fromkeys(step for item in near for step in item.decide))[:6]

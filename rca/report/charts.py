@@ -14,7 +14,7 @@ from rca.report.chart_specs.arms import arms_spec
 from rca.report.chart_specs.curves import Line, Panel, curves_spec, gaps
 from rca.report.chart_specs.ranks import ranks_spec
 from rca.report.chart_specs.steps import steps_spec
-from rca.report.chronology import chronology
+from rca.report.chronology import moments
 from rca.report.measures import number, one_line
 from rca.report.outline import outline
 from rca.report.words import say, word
@@ -218,7 +218,7 @@ def _statistics(line: Line) -> tuple[str, ...]:
 
 def _ranks(diagnosis: Diagnosis) -> list[_Wanted]:
     failing = diagnosis.failure.rank if diagnosis.failure and len(diagnosis.run.ranks) > 1 else None
-    spec = ranks_spec([moment.entry for moment in chronology(diagnosis)], failing=failing, ranks=diagnosis.run.ranks)
+    spec = ranks_spec([moment.entry for moment in moments(diagnosis)], failing=failing, ranks=diagnosis.run.ranks)
     if spec is None:
         return []
     return [_Wanted(Figure(key="ranks", title=say("chart.ranks"), svg=None), spec)]

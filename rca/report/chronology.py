@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Sequence
 from datetime import datetime, timedelta, timezone
 from typing import NamedTuple
@@ -13,17 +14,47 @@ FAILURE_ID = "failure"
 """Id of the row of a failure that no message told, such as a loss that became NaN."""
 
 
+_HARMLESS = frozenset({"debug", "info"})
+_FOLLOWS = frozenset({"benign", "cascade", "teardown"})
+_NUMBERED = re.compile(r"\S*\d\S*")
+"""What differs between processes that say the same: numbers, and names and addresses with numbers in them."""
+_TOGETHER = timedelta(seconds=60)
+"""How far apart the same message still is one row."""
+
+
 class Moment(NamedTuple):
-    """One row of the timeline: everything that was read out of one line."""
+    """One row of the timeline: everything that was read out of one line, or a message with its repetitions."""
 
     entry: TimelineEntry
     """The worst of it, in the longest words."""
     ids: tuple[str, ...]
     names: tuple[str, ...]
+    ranks: tuple[int, ...] = ()
+    """Whose message it is."""
+
+
+def telling(moments: Sequence[Moment], count: int) -> tuple[Moment, ...]:
+    """At most `count` rows in their order: the first failure, then what is no mere information, the nearest first."""
+    failing = next((n for n, moment in enumerate(moments) if moment.entry.role == "initiating"), len(moments) - 1)
+
+    def key(numbered: tuple[int, Moment]) -> tuple[bool, bool, int]:
+        number, moment = numbered
+        return number != failing, moment.entry.severity in _HARMLESS, abs(number - failing)
+
+    kept = sorted(number for number, _ in sorted(enumerate(moments), key=key)[:count])
+    return tuple(moments[number] for number in kept)
 
 
 def chronology(diagnosis: Diagnosis) -> tuple[Moment, ...]:
-    """Return the timeline oldest first, what bears no time last.
+    """Return the timeline as it is listed: what is harmless or a consequence and said again in a minute is one row.
+
+    Thousands of ranks lose their peers in the same words, and the row that begins it must not drown in them.
+    """
+    return tuple(_folded(moments(diagnosis)))
+
+
+def moments(diagnosis: Diagnosis) -> tuple[Moment, ...]:
+    """Return all rows of the timeline, oldest first, what bears no time last.
 
     A line that is both an exception and a known message is one row. The observed failure has a row even where it was
     seen in a curve. A stamp of whole seconds stands at the end of its second when others of that second have fractions:
@@ -38,6 +69,39 @@ def chronology(diagnosis: Diagnosis) -> tuple[Moment, ...]:
     parted = {moment.replace(microsecond=0) for e in entries if (moment := _time(e.time)) and moment.microsecond}
     placed = [_blurred(entry, parted, zero) for entry in _ordered(entries, parted)]
     return tuple(_merged(rows) for rows in _by_line(placed))
+
+
+def _folded(unfolded: Iterable[Moment]) -> list[Moment]:
+    """What is said again as one row, at the place where it was said first."""
+    rows: list[Moment] = []
+    first: dict[tuple[str, ...], int] = {}
+    for moment in unfolded:
+        entry = moment.entry
+        alone = entry.severity not in _HARMLESS and entry.role not in _FOLLOWS
+        if alone or entry.role == "initiating" or not moment.names:
+            rows.append(moment)
+            continue
+        key = (entry.severity, entry.kind, _NUMBERED.sub("#", entry.text), *moment.names)
+        known = first.get(key)
+        if known is None or not _beside(rows[known].entry, moment.entry):
+            first[key] = len(rows)
+            rows.append(moment)
+        else:
+            rows[known] = _joined(rows[known], moment)
+    return rows
+
+
+def _beside(first: TimelineEntry, other: TimelineEntry) -> bool:
+    """Whether both were said at about the same time; what bears no time stands together."""
+    begun, time = _time(first.time), _time(other.time)
+    if begun is None or time is None or bool(begun.tzinfo) != bool(time.tzinfo):
+        return begun is time
+    return time - begun <= _TOGETHER
+
+
+def _joined(moment: Moment, other: Moment) -> Moment:
+    entry = moment.entry.model_copy(update={"count": moment.entry.count + other.entry.count})
+    return Moment(entry, moment.ids + other.ids, moment.names, tuple(dict.fromkeys(moment.ranks + other.ranks)))
 
 
 def _at(entry: TimelineEntry, failure: Failure) -> bool:
@@ -138,4 +202,5 @@ def _merged(rows: Sequence[TimelineEntry]) -> Moment:
         }
     )
     names = dict.fromkeys(row.name for row in rows if row.name)
-    return Moment(entry, tuple(row.id for row in rows), tuple(names))
+    ranks = () if entry.rank is None else (entry.rank,)
+    return Moment(entry, tuple(row.id for row in rows), tuple(names), ranks)

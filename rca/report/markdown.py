@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 
 from rca.baseline import Baseline
 from rca.diagnosis import Diagnosis, Evidence
+from rca.report.chronology import chronology, telling
 from rca.report.findings import told_once
 from rca.report.markdown_experiments import SPARE, experiments, script, tables
 from rca.report.markdown_marks import Section, cells, code, escaped, fenced
@@ -13,6 +14,7 @@ from rca.report.measures import (
     clock,
     is_command,
     moment,
+    numbers_list,
     one_line,
     percent,
     relative,
@@ -20,13 +22,14 @@ from rca.report.measures import (
 )
 from rca.report.outline import Candidate, Outline, circumstances, odd_intro, outline, place, reading_summary, redaction
 from rca.report.translation import translated
-from rca.report.trim import nearest
-from rca.report.words import count, say, strength, what_to_collect, word
+from rca.report.words import count, ended, say, strength, what_to_collect, word
 from rca.report.words import shown as in_language
 
 LIMIT = 29_500
 """Characters; Jira's text field takes 32,767, GitHub's 65,536."""
 
+ROWS = 30
+"""Rows of the timeline."""
 MARK = "<!-- rca report -->"
 """First line of the document: a file that carries it may be replaced without asking."""
 
@@ -162,7 +165,7 @@ def _answer(diagnosis: Diagnosis, plan: Outline) -> Iterator[str]:
 def _fixes(lead: Candidate) -> list[str]:
     lines: list[str] = []
     for position, fix in enumerate(lead.hypothesis.fixes[:3], 1):
-        lines.append(f"{position}. **{escaped(fix.action)}** {escaped(fix.why)}".rstrip())
+        lines.append(f"{position}. **{escaped(ended(fix.action))}** {escaped(fix.why)}".rstrip())
         if fix.snippet:
             lines += ["", *(f"   {line}" for line in fenced(fix.snippet, fix.language).splitlines()), ""]
         if fix.risk:
@@ -181,23 +184,28 @@ def _reasons(lead: Candidate) -> list[str]:
             shown = told_once(items) if key == "for" else sorted(items, key=lambda e: e.weight)
             lines += [f"**{say('evidence.' + key)}**", "", *(f"- {_told(item)}" for item in shown[:8])]
             lines.append("")
+        if key == "for" and (quoted := next((e for e in told_once(items) if e.text), None)):
+            lines += [f"{code(place(quoted))}", ""] if quoted.source else []
+            lines += [fenced("\n".join(line.text for line in quoted.context) or quoted.text, width=300), ""]
     if hypothesis.no_data:
         lines += [f"**{say('evidence.no_data')}**", ""]
-        asked = {
-            e.id: f" {say('evidence.decides')} {escaped(e.decides)}" if e.decides else "" for e in hypothesis.no_data
-        }
-        lines += [f"- {escaped(e.says)}{asked[e.id]}" for e in hypothesis.no_data[:6]]
+        asked = say("evidence.decides")
+        lines += [
+            f"- {escaped(e.says)} {asked} {escaped(e.decides)}" if e.decides else f"- {asked} {escaped(e.says)}"
+            for e in hypothesis.no_data[:6]
+        ]
         lines.append("")
-    quoted = next((e for e in sorted(hypothesis.evidence_for, key=lambda e: -e.weight) if e.text), None)
-    if quoted:
-        lines.append(fenced("\n".join(line.text for line in quoted.context) or quoted.text, width=300))
     if lead.symptoms:
         lines += ["", say("why.symptoms") + say("colon") + ", ".join(code(symptom.cause) for symptom in lead.symptoms)]
     return lines
 
 
 def _told(item: Evidence) -> str:
-    parts = [code(place(item)), escaped(circumstances(item)), strength(item.weight) if item.weight else ""]
+    parts = [
+        code(place(item)),
+        escaped(circumstances(item)),
+        strength(item.weight) if item.weight else say("evidence.counted"),
+    ]
     where = say("list.clause").join(part for part in parts if part)
     return escaped(item.says) + (f" ({where})" if where else "")
 
@@ -220,7 +228,8 @@ def _row(*keys: str) -> str:
 
 
 def _timeline(diagnosis: Diagnosis) -> list[str]:
-    if not diagnosis.timeline:
+    moments = telling(chronology(diagnosis), ROWS)
+    if not moments:
         return []
     lines = [
         _row(
@@ -234,17 +243,18 @@ def _timeline(diagnosis: Diagnosis) -> list[str]:
         ),
         "| --- | ---: | ---: | ---: | --- | --- | --- |",
     ]
-    for entry in nearest(diagnosis.timeline, 30):
-        cells = (
+    for told in moments:
+        entry = told.entry
+        row = (
             escaped(clock(entry.time)),
             relative(entry.relative_s),
-            "" if entry.rank is None else str(entry.rank),
+            numbers_list(told.ranks),
             "" if entry.step is None else str(entry.step),
             escaped(word("severity", entry.severity)),
             code(entry.text or entry.name, limit=160),
-            code(place(entry)),
+            code(place(entry)) + (f" {say('timeline.count', count=entry.count)}" if entry.count > 1 else ""),
         )
-        lines.append("| " + " | ".join(cells) + " |")
+        lines.append(cells(row))
     return lines
 
 
@@ -269,16 +279,15 @@ def _baseline(baseline: Baseline | None) -> list[str]:
 
 def _settings(diagnosis: Diagnosis) -> list[str]:
     lines = [f"- {escaped(text)}" for text in diagnosis.environment_findings[:10]]
-    if diagnosis.settings:
-        lines += [
-            "",
-            _row("column.group", "column.name", "column.value", "column.baseline"),
-            "| --- | --- | --- | --- |",
-        ]
-    for setting in sorted(diagnosis.settings, key=lambda s: s.baseline is None)[:60]:
-        baseline = code(setting.baseline, limit=120) if setting.baseline is not None else ""
-        group = say("settings." + setting.group)
-        lines.append(f"| {group} | {code(setting.name)} | {code(setting.value, limit=120)} | {baseline} |")
+    shown = sorted(diagnosis.settings, key=lambda s: s.baseline is None)[:60]
+    compared = any(setting.baseline is not None for setting in shown)
+    if shown:
+        columns = ["column.group", "column.name", "column.value", *(["column.baseline"] if compared else [])]
+        lines += ["", _row(*columns), cells("---" for _ in columns)]
+    for setting in shown:
+        row = [say("settings." + setting.group), code(setting.name), code(setting.value, limit=120)]
+        row += [code(setting.baseline, limit=120) if setting.baseline is not None else ""] if compared else []
+        lines.append(cells(row))
     return lines
 
 
@@ -293,7 +302,8 @@ def _inputs(diagnosis: Diagnosis) -> list[str]:
     skipped = [source for source in diagnosis.sources if source.status == "skipped"]
     lines += [f"- {say('inputs.skipped')} {code(source.path)}: {escaped(source.why)}" for source in skipped[:20]]
     for source in [source for source in diagnosis.sources if source.status == "read"][:40]:
-        what = f"{escaped(in_language(source.kind))}, {size(source.bytes)}, {source.events:,}"
+        told = (escaped(in_language(source.kind)), size(source.bytes), count(source.events, "event"))
+        what = say("list.clause").join(part for part in told if part)
         lines.append(f"- {say('inputs.read')} {code(source.path)} ({what})")
     made = say("page.made", version=escaped(diagnosis.rca_version), moment=escaped(moment(diagnosis.generated)))
     lines += ["", made]

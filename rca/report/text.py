@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import posixpath
 import shlex
 from collections.abc import Iterator
 
@@ -21,6 +22,8 @@ from rca.report.wrapping import columns, cut, wrapped
 LEVELS = {"confirmed": "error", "suspected": "error", "unknown": "unknown", "none": "ok"}
 REASONS = 3
 """Reasons shown; the report holds all."""
+WINDOW = 4
+"""Rows of what was observed."""
 DIFFERENCES = 4
 """Differences from a healthy run shown."""
 
@@ -31,11 +34,13 @@ class TextReport:
     name = "text"
     suffix = ".txt"
 
-    def __init__(self, *, colour: bool = False, width: int = 80, verbose: int = 0) -> None:
+    def __init__(self, *, colour: bool = False, width: int = 80, verbose: int = 0, folder: str = "") -> None:
         self.colour = colour
         self.width = max(40, width)
         self.verbose = verbose
         """1: all evidence, fixes, candidates and warnings; 2: also the log of the rounds, the files and the times."""
+        self.folder = folder
+        """Folder of the report, as seen from where the summary is read: the scripts lie there."""
 
     def render(self, diagnosis: Diagnosis) -> str:
         """The verdict, where it showed, why, and what to do."""
@@ -88,8 +93,9 @@ class TextReport:
         bar = paint("   | ", "place", on=self.colour)
         text = shown.text if shown and shown.text else failure.what if failure else ""
         yield bar
-        for part in clean(text).splitlines()[:4]:
-            yield bar + cut(one_line(part, limit=self.width - 5), self.width - 5)
+        rows = [row for part in clean(text).splitlines() for row in wrapped(one_line(part), self.width - 5) or [""]]
+        for row in rows[: WINDOW - 1] + ([" ".join(rows[WINDOW - 1 :])] if len(rows) >= WINDOW else []):
+            yield bar + cut(row, self.width - 5)
         yield bar
 
     def _reasons(self, plan: Outline) -> Iterator[str]:
@@ -142,14 +148,15 @@ class TextReport:
                 yield from self._note(say("text.paste"), say("table.paste_how"))
                 yield from (" " * 10 + line for line in clean(table.paste).splitlines())
             if experiment.script:
-                yield from self._note(say("text.script"), f"python {shlex.quote(script_place(diagnosis, experiment))}")
+                script = posixpath.join(self.folder, script_place(diagnosis, experiment))
+                yield from self._note(say("text.script"), f"python {shlex.quote(script)}")
 
     def _fixes(self, plan: Outline) -> Iterator[str]:
         for fix in plan.lead.hypothesis.fixes[: None if self.verbose else 2] if plan.lead else ():
             yield from self._fix(fix)
 
     def _fix(self, fix: Fix) -> Iterator[str]:
-        yield from self._note(say("text.fix"), f"{fix.action}. {about(fix)}" if self.verbose else fix.action)
+        yield from self._note(say("text.fix"), about(fix) if self.verbose else fix.action)
         for line in clean(fix.snippet).splitlines()[:8]:
             yield " " * 10 + line
         if fix.verify:

@@ -8,7 +8,7 @@ from typing import Literal
 from rca.diagnosis import Diagnosis, Evidence, Fix, Round
 from rca.report.measures import one_line, percent, seconds, signed, size
 from rca.report.outline import Outline, place
-from rca.report.words import count, say, shown, strength, word
+from rca.report.words import count, ended, say, shown, strength, word
 
 More = Iterator[tuple[str, str]]
 
@@ -23,8 +23,8 @@ def said(item: Evidence, *, verbose: int) -> str:
 
 
 def about(fix: Fix) -> str:
-    """Why a change helps and what it risks."""
-    return " ".join(part for part in (fix.why, f"({fix.risk})" if fix.risk else "") if part)
+    """What to change, why it helps and what it risks."""
+    return " ".join(part for part in (ended(fix.action), fix.why, f"({fix.risk})" if fix.risk else "") if part)
 
 
 def more(diagnosis: Diagnosis, plan: Outline, verbose: int) -> More:

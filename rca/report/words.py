@@ -97,6 +97,11 @@ def shown(text: str) -> str:
     return text if known is None else known(text)
 
 
+def ended(sentence: str) -> str:
+    """A sentence with its full stop, which rules may leave out."""
+    return sentence if sentence[-1:] in ".!?:。！？：…" else sentence + say("text.stop")
+
+
 def what_to_collect() -> tuple[str, ...]:
     """What to record for a run that left too little, when no candidate asks for something in particular."""
     return tuple(text for key, text in _texts().items() if key.startswith("collect."))

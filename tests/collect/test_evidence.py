@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pytest
+
 from rca.collect.evidence import fill, hypotheses
 from rca.diagnosis import Hypothesis
 from rca.events import EventBuilder, EventTable
@@ -24,6 +26,7 @@ def found_for(
     meanings: dict[str, str] | None = None,
     fixes: tuple[dict, ...] = (),
     settings: dict[str, float] | None = None,
+    again: dict | None = None,
     **values: object,
 ) -> Hypothesis:
     builder = EventBuilder("train.log")
@@ -34,6 +37,7 @@ def found_for(
     rows = [
         {"id": "a", "says": "seen", "weight": 3, "signature": "x.y"},
         {"id": "b", "says": "asked", "weight": 2, **rule},
+        *([{"id": "c", "says": "asked", "weight": 1, **again}] if again else []),
     ]
     texts = {"id": "a.b", "title": "t", "sentence": "s", "summary": "s", "prior": 0.1, "fixes": fixes}
     facts = {name.replace("__", "."): Fact(name.replace("__", "."), value) for name, value in values.items()}
@@ -93,3 +97,32 @@ def test_values_stand_in_a_sentence_as_it_would_be_said() -> None:
     }
     said = fill("Up {eval.rise} from step {eval.best_step}; {gpu.clock_drop}, {memory.static_gib}, {a.b}.", {}, facts)
     assert said == "Up 80% from step 25; 21.5%, 12.5 GiB, …."
+
+
+@pytest.mark.parametrize(
+    ("template", "said"),
+    [
+        ("A tensor of {oom.tried_gib} was asked for.", "A tensor of 46.07 GiB was asked for."),
+        ("It failed {failure.lead_s} s before.", "It failed 1.5 s before."),
+        ("A step takes {step.median_s} so far.", "A step takes 30 s so far."),
+        ("{memory.seq_outlier} times longer, by a factor of {lr.jump}.", "20 times longer, by a factor of 8."),
+        ("It climbed to {loss.growth} its level.", "It climbed to 3 x its level."),
+    ],
+)
+def test_a_value_keeps_its_unit_unless_the_sentence_says_it(template: str, said: str) -> None:
+    units = {"oom.tried_gib": (46.07, "GiB"), "failure.lead_s": (1.5, "s"), "step.median_s": (30.0, "s")}
+    units |= {"memory.seq_outlier": (20.0, "x"), "lr.jump": (8.0, "x"), "loss.growth": (3.0, "x")}
+    facts = {name: Fact(name, value, unit=unit) for name, (value, unit) in units.items()}
+    answers = {name: value for name, (value, _) in units.items()}
+    assert fill(template, answers, facts) == fill(template, {}, facts) == said
+
+
+def test_only_what_is_lacking_is_asked_for() -> None:
+    rule = {"any": [{"fact": "lr.low", "value": True}, {"config": "seed", "value": 7}]}
+    assert asked(rule, settings={"seed": 5}) == ["lr.low"]
+    assert asked(rule) == ["lr.low; the setting seed"]
+
+
+def test_one_question_with_two_bounds_is_asked_once() -> None:
+    bounds = [{"fact": "lr.jump", "op": ">=", "value": bound} for bound in (3, 10)]
+    assert asked(bounds[0], again=bounds[1]) == ["lr.jump"]

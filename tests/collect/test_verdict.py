@@ -52,6 +52,8 @@ def test_words(probability, words) -> None:
 def test_what_is_missing_is_asked_for_until_an_experiment_decided() -> None:
     rows = [hypothesis("a.x", 0.5, decide=("one", "two")), hypothesis("a.y", 0.3, decide=("two", "three"))]
     assert missing(rows, answer(*rows)) == ("one", "two", "three")
+    far = [hypothesis("a.x", 0.9, decide=("one",)), hypothesis("a.y", 0.01, decide=("two",))]
+    assert missing(far, answer(*far)) == ("one",)
     confirmed = [hypothesis("a.x", 0.9, status="confirmed", decide=("one",))]
     assert missing(confirmed, answer(*confirmed)) == ()
 

@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 from rca.diagnosis import Diagnosis, Failure, TimelineEntry
-from rca.report.chronology import FAILURE_ID, chronology
+from rca.report.chronology import FAILURE_ID, chronology, moments, telling
 
 from .samples import lr_too_high
 
@@ -50,3 +50,31 @@ def test_a_stamp_cut_to_the_second_does_not_precede_what_it_reports() -> None:
     rows = chronology(run(exit_code, echo, said(9, "2026-01-01T00:00:04Z", relative_s=0.5), failure=FAILED))
     assert [row.ids[0] for row in rows] == [FAILURE_ID, "tl-8", "tl-7", "tl-9"]
     assert [row.entry.relative_s for row in rows] == [0.0, 0.2, None, 0.5]
+
+
+def test_what_all_ranks_say_is_one_row_unless_it_may_be_the_failure() -> None:
+    times = [f"2026-01-01T00:00:0{n}Z" for n in range(4)]
+    hello = [
+        said(n, times[n], name="nccl.init", severity="info", rank=n, text=f"<host-{n}>:51 INFO rank {n}")
+        for n in (0, 1)
+    ]
+    errors = [said(n, times[n], name="nccl.lost", severity="error", rank=n - 2, text="lost") for n in (2, 3)]
+    rows = chronology(run(*hello, *errors))
+    assert [row.ids for row in rows] == [("tl-0", "tl-1"), ("tl-2",), ("tl-3",)]
+    assert [(row.ranks, row.entry.count) for row in rows] == [((0, 1), 2), ((0,), 1), ((1,), 1)]
+    followed = [row.model_copy(update={"role": "cascade"}) for row in errors]
+    assert [row.ranks for row in chronology(run(*hello, *followed))] == [(0, 1), (0, 1)]
+    assert len(moments(run(*hello, *followed))) == 4
+    other = hello[1].model_copy(update={"text": "<host-1>:51 WARN rank 1"})
+    later = hello[1].model_copy(update={"time": "2026-01-01T01:00:00Z"})
+    assert [len(chronology(run(hello[0], row))) for row in (hello[1], other, later)] == [1, 2, 2]
+
+
+def test_few_rows_are_the_failure_and_what_is_no_mere_information() -> None:
+    chatter = [said(n, severity="debug") for n in range(20)]
+    told = [said(20, severity="error", role="initiating"), said(21, severity="warning"), said(22, severity="info")]
+    rows = chronology(run(*chatter, *told, said(23, severity="error")))
+    assert [row.ids[0] for row in telling(rows, 3)] == ["tl-20", "tl-21", "tl-23"]
+    assert [row.ids[0] for row in telling(rows, 4)] == ["tl-19", "tl-20", "tl-21", "tl-23"]
+    assert telling(rows, 100) == rows
+    assert telling((), 3) == ()

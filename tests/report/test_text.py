@@ -59,3 +59,26 @@ def test_snippets_stay_whole() -> None:
     lead = diagnosis.hypotheses[0].model_copy(update={"fixes": (Fix(action="a", snippet=snippet),)})
     text = TextReport().render(diagnosis.model_copy(update={"hypotheses": (lead,)}))
     assert snippet in text
+
+
+def test_what_was_observed_is_quoted_over_several_lines_and_cut_in_the_last() -> None:
+    failure = lr_too_high().failure
+    assert failure is not None
+    told = "CUDA out of memory. " + "GPU 5 has a total capacity of 79.15 GiB. " * 12
+    hypotheses = tuple(
+        h.model_copy(update={"evidence_for": tuple(e for e in h.evidence_for if e.id != failure.evidence)})
+        for h in lr_too_high().hypotheses
+    )
+    long = {"failure": failure.model_copy(update={"what": told}), "hypotheses": hypotheses}
+    lines = TextReport().render(lr_too_high().model_copy(update=long)).splitlines()
+    quoted = [line.removeprefix("   | ") for line in lines if line.startswith("   | ")]
+    assert len(quoted) == 4
+    assert quoted[-1].endswith("…")
+    assert told.startswith(" ".join(quoted).rstrip("…"))
+
+
+def test_a_change_and_its_reason_are_two_sentences_whether_or_not_the_rule_ends_the_first() -> None:
+    for action in ("Lower it", "Lower it."):
+        lead = lr_too_high().hypotheses[0].model_copy(update={"fixes": (Fix(action=action, why="It is high."),)})
+        text = TextReport(verbose=1).render(lr_too_high().model_copy(update={"hypotheses": (lead,)}))
+        assert "= fix: Lower it. It is high." in text

@@ -71,7 +71,7 @@
     const rows = [...body.rows];
     if (rows.length < 6) return;
     const values = (key) => [...new Set(rows.map((row) => row.dataset[key]))].filter((value) => value !== "");
-    const ranks = values("rank").sort((a, b) => a - b);
+    const ranks = [...new Set(values("rank").flatMap((list) => list.split(" ")))].sort((a, b) => a - b);
     const search = make("input", "", { type: "search", placeholder: words.placeholder });
     const rank = choice("rank", ranks, words.all);
     const severity = choice("severity", values("severity"), words.all);
@@ -88,7 +88,7 @@
       const wanted = search.value.toLowerCase();
       let visible = 0;
       for (const row of rows) {
-        const fits = (!rank.value || row.dataset.rank === rank.value)
+        const fits = (!rank.value || row.dataset.rank.split(" ").includes(rank.value))
           && (!severity.value || row.dataset.severity === severity.value)
           && (!kind.value || row.dataset.kind === kind.value)
           && (!wanted || row.textContent.toLowerCase().includes(wanted));
