@@ -216,6 +216,9 @@ def _run(call: Callable[[], Any]) -> int:
         click.echo("rca: interrupted", err=True)
         return INTERRUPTED
     except OSError as error:
+        if isinstance(error, BrokenPipeError) and isinstance(error.__context__, (KeyboardInterrupt, EOFError)):
+            sys.stderr = open(os.devnull, "w", encoding="utf-8")  # noqa: SIM115 - nobody reads that it was interrupted
+            return INTERRUPTED
         if error.errno not in _NO_ROOM:
             return _internal_error()
         # What is still buffered would fail again, with a stack trace, when the process ends.

@@ -47,10 +47,13 @@ def attach(
     from rca.report.json_report import load_saved
     from rca.tickets.connection import patiently
     from rca.tickets.letter import letter
-    from rca.tickets.target import parsed, service_for
+    from rca.tickets.target import lacking, parsed, service_for
 
     targets = [parsed(ticket) for ticket in tickets]
     services = [service_for(target, url=url) for target in targets]
+    missing = next(filter(None, map(lacking, targets)), "")
+    if missing and not dry_run:
+        raise UsageError(missing)
     diagnosis = load_saved(saved)
     bare = diagnosis.redaction.mode == "none"
     if bare:
@@ -63,6 +66,8 @@ def attach(
     if dry_run:
         for plan in plans:
             click.echo(shown(plan))
+        if missing:
+            click.echo(f"note: before it can be sent: {missing}", err=True)
         return
     if not yes:
         _ask(plans)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import io
 import json
 import os
@@ -216,3 +217,17 @@ def test_every_format_replaces_its_own_report(tmp_path: Path, form: str) -> None
     for _ in range(2):
         done = rca("analyze", run, "--experiments", "none", "-f", form, "-o", tmp_path / "out")
         assert done.returncode == 0, done.stderr
+
+
+def test_an_interruption_that_nobody_can_be_told_of_is_no_internal_error(tmp_path, monkeypatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(sys, "stderr", sys.stderr)
+
+    def telling() -> None:
+        try:
+            raise KeyboardInterrupt
+        except KeyboardInterrupt:
+            raise BrokenPipeError(errno.EPIPE, "Broken pipe")  # noqa: B904 - as click does
+
+    assert _run(telling) == 130
+    assert list(tmp_path.iterdir()) == []

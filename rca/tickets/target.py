@@ -47,10 +47,18 @@ def parsed(text: str) -> Target:
     return Target(service, "", rest)
 
 
+def lacking(target: Target) -> str:
+    """What to install before anything can be sent to a target; nothing where its client is there."""
+    if find_spec(_CLIENTS[target.service]) is not None:
+        return ""
+    return f"the client for {target.service} is not installed; run `pip install 'rca-dl[attach]'`"
+
+
 def service_for(target: Target, *, url: str | None = None) -> Service:
-    """Return the service of a target; `url` is the address of a server of one's own. Raises UsageError."""
-    if find_spec(_CLIENTS[target.service]) is None:
-        raise UsageError(f"the client for {target.service} is not installed; run `pip install 'rca-dl[attach]'`")
+    """Return the service of a target; `url` is the address of a server of one's own. Raises UsageError.
+
+    What it would send can be told without its client, see `lacking`.
+    """
     if target.service == "jira":
         from rca.tickets.jira_issues import JiraIssue
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import json
 import socket
+import sys
 import zipfile
 from collections.abc import Iterator
 from pathlib import Path
@@ -301,6 +302,15 @@ def test_a_dry_run_shows_what_would_be_sent_and_sends_nothing(saved: Path) -> No
         run(str(saved), "--to", "jira:OPS-7", "--url", url, "--yes")
     assert made.comments[0]["body"] in result.stdout
     assert f"{len(made.attachments[0][1]):,} bytes" in result.stdout
+
+
+def test_a_dry_run_needs_no_client_and_says_that_sending_does(saved: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "jira", None)
+    address = (str(saved), "--to", "jira:OPS-7", "--url", "https://jira.example.com")
+    dry = run(*address, "--dry-run")
+    assert (dry.exit_code, dry.stdout.splitlines()[0]) == (0, "to: OPS-7 on https://jira.example.com")
+    assert "pip install 'rca-dl[attach]'" in dry.stderr
+    assert "pip install 'rca-dl[attach]'" in str(run(*address, "--yes").exception)
 
 
 def test_without_a_terminal_nothing_is_sent_unasked(saved: Path) -> None:
