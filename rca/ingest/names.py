@@ -34,6 +34,9 @@ _METRICS: dict[str, tuple[str, ...]] = {
         "ce_loss",
         "train/samples/train_loss",
         "lm-loss-training/lm loss",
+        "train/crossentropyloss",
+        "loss/train/total",
+        "metrics/train/languagecrossentropy",
     ),
     "eval_loss": (
         "eval_loss",
@@ -56,6 +59,8 @@ _METRICS: dict[str, tuple[str, ...]] = {
         "loss/test",
         "test loss",
         "vl_loss",
+        "eval/crossentropyloss",
+        "metrics/eval/languagecrossentropy",
     ),
     "grad_norm": (
         "grad_norm",
@@ -73,6 +78,9 @@ _METRICS: dict[str, tuple[str, ...]] = {
         "grad_norm/total",
         "|g|",
         "grad-norm/grad-norm",
+        "optim/total_grad_norm",
+        "l2_norm/grad/global",
+        "global_norm_grads",
     ),
     "learning_rate": (
         "learning_rate",
@@ -95,6 +103,8 @@ _METRICS: dict[str, tuple[str, ...]] = {
         "learning-rate",
         "learning-rate/learning-rate",
         "train/samples/lr",
+        "optim/learning_rate_group0",
+        "lr-decoupledadamw/group0",
     ),
     "loss_scale": (
         "loss_scale",
@@ -164,6 +174,8 @@ _METRICS: dict[str, tuple[str, ...]] = {
         "seq/s",
         "currsamplespersec",
         "samples/sec",
+        "throughput/device/tokens_per_second",
+        "throughput/tokens_per_sec",
         "token/s",
     ),
     "memory_allocated": (
@@ -266,6 +278,31 @@ _FIRST_DEVICE = re.compile(r"(?:gpu|cuda|device)[:_]?0[_/ -]")
 """The first device speaks for the process; the columns of the others keep their own names."""
 
 
+_PART = re.compile(r"[\s_./-]+")
+_OF_DEVICE = frozenset({"gpu", "cuda", "torch", "device", "mem", "memory", "vram", "current", "curr", "usage", "used"})
+_LIVE = frozenset({"alloc", "allocated", "allocation"})
+_HELD = frozenset({"reserved", "cached"})
+_SIZES = frozenset({"gib", "gb", "mib", "mb", "bytes"})
+
+
+def _memory_in_words(name: str) -> str | None:
+    """Return the common name of a metric that says device memory in words of its own: `cuda_alloc_mb`.
+
+    A peak (`max_mem`) is no level, and the memory of the host or a share in percent is another figure.
+    """
+    words = set(_PART.split(name.strip("_./- ")))
+    if words & _SIZES:
+        words -= _SIZES
+    elif not words & {"mem", "memory", "vram"}:
+        return None
+    rest = words - _LIVE - _HELD
+    if not rest or not rest <= _OF_DEVICE or not words & {"gpu", "cuda", "torch", "device", "vram"}:
+        return None
+    if words & _HELD:
+        return None if words & _LIVE else "memory_reserved"
+    return "memory_allocated" if words & (_LIVE | {"mem", "memory", "vram"}) else None
+
+
 @lru_cache(maxsize=4096)
 def canonical_metric(raw: str) -> str:
     """Return the common name of a metric, or the name as printed (lower case) when it has none."""
@@ -276,7 +313,7 @@ def canonical_metric(raw: str) -> str:
     known = _METRIC_OF.get(name) or _METRIC_OF.get(plain)
     if known is None and (first := _FIRST_DEVICE.match(plain)) is not None:
         known = _METRIC_OF.get(f"gpu_{plain[first.end() :]}") or _METRIC_OF.get(plain[first.end() :])
-    return known or name
+    return known or _memory_in_words(name) or name
 
 
 @lru_cache(maxsize=4096)

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import pytest
 
+from rca.ingest.metric_units import meaning
 from rca.ingest.metric_words import worded_metric, worded_names
+from rca.ingest.names import canonical_metric
 from rca.ingest.training_metrics.pairs import pairs
 
 
@@ -41,3 +43,26 @@ def test_a_task_in_front_is_left_out_where_there_is_one_task() -> None:
 def test_a_sentence_names_a_metric_and_says_what_it_is() -> None:
     found = pairs("After epoch 3, average training loss is 0.412, average training acc is 0.81")
     assert [(pair.name, pair.value) for pair in found] == [("loss", 0.412), ("accuracy", 0.81)]
+
+
+@pytest.mark.parametrize(
+    ("raw", "name"),
+    [
+        ("cuda_alloc_mb", "memory_allocated"),
+        ("cuda_reserved_mb", "memory_reserved"),
+        ("gpu_mem_gb", "memory_allocated"),
+        ("Torch/Mem_Alloc_GiB", "memory_allocated"),
+        ("device_memory_cached", "memory_reserved"),
+        ("cpu_mem_mb", "cpu_mem_mb"),
+        ("gpu_mem_util", "gpu_mem_util"),
+        ("gpu_max_mem_gb", "gpu_max_mem_gb"),
+        ("cuda_version", "cuda_version"),
+    ],
+)
+def test_device_memory_in_any_words(raw: str, name: str) -> None:
+    assert canonical_metric(raw) == name
+
+
+def test_the_size_that_a_name_states_is_the_unit() -> None:
+    assert pairs("step 7 loss 2.1 gpu_mem_mb=250")[-1] == ("memory_allocated", 250 / 1024, "GiB", True)
+    assert meaning("cuda_alloc_mb").factor == 1 / 1024

@@ -46,6 +46,7 @@ _FOLLOWED = re.compile(r"[ :=]{1,8}[\d.]")
 _BARE_MS = re.compile(r"(?:^|[|,]) ?(?P<value>\d[\d,]*\.?\d*) ms(?= ?(?:[|,(]|$))")
 _SPACE_VALUE = re.compile(r"[.eE]|[nN][aA][nN]|[iI]nf")
 _GIB = {"gib": 1.0, "gb": 1.0, "g": 1.0, "mib": 1 / 1024, "mb": 1 / 1024, "m": 1 / 1024, "kib": 2**-20, "kb": 2**-20}
+_SIZE_IN_NAME = re.compile(r"[_ (](gib|gb|mib|mb)\)?$")
 _TIME = {"ms": 1e-3, "us": 1e-6, "µs": 1e-6}
 _STATED_UNIT = re.compile(r" ?\((?:ms|s|%|gb|gib|mb|sec|tokens?/s)\)$")
 _NOT_METRICS = frozenset(
@@ -276,8 +277,10 @@ def _reading(name: str, key: str, unit: str) -> Reading:
         stated = unit or ("ms" if re.search(r"(?:\(|_|\b)ms\)?$", key) else "")
         return Reading(name, "s", _TIME.get(stated, 1.0), known=known)
     if name in {"memory_allocated", "memory_reserved"}:
-        if unit in _GIB:
-            return Reading(name, "GiB", _GIB[unit], known=known)
+        size = _SIZE_IN_NAME.search(key)
+        stated = unit or (size[1] if size else "")
+        if stated in _GIB:
+            return Reading(name, "GiB", _GIB[stated], known=known)
         return Reading(name, "GiB", how="memory", known=known)
     if unit == "k":
         return Reading(name, None, 1000.0, known=known)

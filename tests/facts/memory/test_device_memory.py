@@ -23,6 +23,14 @@ def test_leak() -> None:
     assert found["memory.peak_gib"] > 55
 
 
+def test_a_slow_leak_beside_large_weights_rises_along_a_line() -> None:
+    along = 40 + np.linspace(0, 4, 120) + np.random.default_rng(1).normal(0, 0.01, 120)
+    assert Run().curves({"memory_allocated": along}).values()["memory.grows"] is True
+    unsteady = along + np.random.default_rng(1).normal(0, 1.5, 120)
+    assert Run().curves({"memory_allocated": unsteady}).values()["memory.grows"] is False
+    assert Run().curves({"memory_allocated": along[:20]}).values()["memory.grows"] is False
+
+
 def test_leak_tells_when_the_device_is_full() -> None:
     run = Run().curves({"memory_allocated": steady() + np.linspace(0, 20, 200)})
     run.source("smi").add(kind="system", name="system.gpu", attrs={"memory_total_bytes": 80 * 2**30}, line=1)
