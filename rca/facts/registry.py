@@ -48,6 +48,7 @@ from rca.facts.training import (
     reference_curve,
     sibling_runs,
     spikes,
+    weight_norm,
 )
 
 MODULES = (
@@ -71,6 +72,7 @@ MODULES = (
     policy,
     preparation,
     spikes,
+    weight_norm,
     sibling_runs,
     gradient,
     learning_rate,

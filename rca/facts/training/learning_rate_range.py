@@ -82,7 +82,7 @@ def _pretrained(events: EventTable) -> bool:
 
 def _adam(events: EventTable, what: str) -> Range:
     size = parameter_count(events)
-    if _adapters(events):
+    if adapters(events):
         source = "2e-4 and 1e-4: Hu et al. 2021, Dettmers et al. 2023"
         return Range("adapter tuning with Adam", 1e-5, 1e-3, 1e-7, 5e-3, source)
     pretrained = _pretrained(events)
@@ -100,7 +100,8 @@ def _adam(events: EventTable, what: str) -> Range:
     return Range(f"{what} at {in_words(size[0])} parameters", 1e-6, recipe, 1e-8, 10 * recipe, source)
 
 
-def _adapters(events: EventTable) -> bool:
+def adapters(events: EventTable) -> bool:
+    """Say whether adapters are trained beside a model that stays as it is."""
     if (
         config_number(events, "lora_r")
         or config_text(events, "peft_type")

@@ -23,6 +23,7 @@ from rca.ingest.blocks.kubernetes import (
 )
 from rca.ingest.blocks.listed_settings import PackageLinesParser, VariablesParser
 from rca.ingest.blocks.memory_summary import MemoryStatsParser, MemorySummaryParser
+from rca.ingest.blocks.metric_records import MetricRecordParser
 from rca.ingest.blocks.metric_tables import MetricTableParser
 from rca.ingest.blocks.nvidia_smi import NvidiaSmiParser
 from rca.ingest.blocks.nvidia_smi_query import NvidiaSmiQueryParser
@@ -98,6 +99,7 @@ TABLES: tuple[BlockParser, ...] = (
     ServingBenchmarkParser(),
     ClassificationReportParser(),
     MetricTableParser(),
+    MetricRecordParser(),
     ScoreTableParser(),
     ScoreListingParser(),
     TranscriptParser(),
