@@ -9,7 +9,7 @@ import io
 import os
 import signal
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -135,15 +135,24 @@ def analyze(run_dir: Root, **options: Any) -> None:
 @cli.command()
 @click.argument("cause", type=Known("cause"))
 @RULES
+@LANG
+@click.option("-v", "--verbose", is_flag=True, help="The condition and the weight of every piece of evidence.")
 @COLOR
-def explain(cause: str, rules: Sequence[Path], color: ColourChoice) -> None:
-    """Explain a CAUSE: what it is, what speaks for it, how to fix it."""
+def explain(*, cause: str, rules: Sequence[Path], lang: str, verbose: bool, color: ColourChoice) -> None:
+    """Explain a CAUSE: what it is, how to fix it, what speaks for it."""
+    from rca.explanation import explanation
     from rca.report.colour import wants_colour
-    from rca.rules.explain import explanation
     from rca.rules.load import load
 
+    def meanings() -> Mapping[str, str]:
+        from rca.facts.registry import CATALOGUE
+
+        return CATALOGUE
+
     on = wants_colour(color, stream=sys.stdout, environ=os.environ)
-    click.echo(explanation(load(rules), cause, color=on), color=on)
+    with spoken(lang, rules):
+        told = explanation(load(rules), cause, meanings=meanings, verbose=verbose, color=on)
+    click.echo(told, color=on)
 
 
 @cli.command()

@@ -136,7 +136,10 @@ _PAGES: dict[str, Page] = {
     "explain": Page(
         short="What a CAUSE is, what speaks for it, how to fix it.",
         arguments=(("CAUSE", "Id of a cause; `rca rules list --kind cause` lists them."),),
-        examples=(("rca explain numerics.lr_too_high", "One cause, as text."),),
+        examples=(
+            ("rca explain numerics.lr_too_high", "One cause, as text."),
+            ("rca explain numerics.lr_too_high -v", "Its conditions and weights as well."),
+        ),
         variables=(_COLOURS,),
     ),
     "report": Page(

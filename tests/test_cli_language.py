@@ -46,7 +46,7 @@ def test_an_unknown_language_is_a_usage_error_that_lists_them(saved) -> None:
     assert all(language in result.output for language in languages())
 
 
-@pytest.mark.parametrize("command", ["analyze", "report", "attach", "run"])
+@pytest.mark.parametrize("command", ["analyze", "report", "attach", "run", "explain"])
 def test_every_command_that_renders_has_the_option(command) -> None:
     assert any("--lang" in option.opts for option in cli.commands[command].params)
 

@@ -61,8 +61,8 @@ def test_an_id_that_is_almost_right_is_suggested(command) -> None:
 
 
 def test_explain_tells_conditions_in_words_and_the_maturity() -> None:
-    told = " ".join(rca("explain", "numerics.fp16_overflow").stdout.split())
-    assert "required: any of: config `precision` matches" in told
+    told = " ".join(rca("explain", "numerics.fp16_overflow", "-v").stdout.split())
+    assert "(hint, required, 0.5 nats: any of: config `precision` matches" in told
     assert "Maturity: stable" in told
     assert "rca rules show cuda.oom" in str(rca("explain", "cuda.oom").exception)
 

@@ -22,7 +22,7 @@ from rca.report.measures import (
 )
 from rca.report.outline import Candidate, Outline, circumstances, odd_intro, outline, place, reading_summary, redaction
 from rca.report.translation import translated
-from rca.report.words import count, ended, say, strength, what_to_collect, word
+from rca.report.words import count, paragraph, say, strength, what_to_collect, word
 from rca.report.words import shown as in_language
 
 LIMIT = 29_500
@@ -165,7 +165,7 @@ def _answer(diagnosis: Diagnosis, plan: Outline) -> Iterator[str]:
 def _fixes(lead: Candidate) -> list[str]:
     lines: list[str] = []
     for position, fix in enumerate(lead.hypothesis.fixes[:3], 1):
-        lines.append(f"{position}. **{escaped(ended(fix.action))}** {escaped(fix.why)}".rstrip())
+        lines.append(f"{position}. **{escaped(paragraph(fix.action))}** {escaped(fix.why)}".rstrip())
         if fix.snippet:
             lines += ["", *(f"   {line}" for line in fenced(fix.snippet, fix.language).splitlines()), ""]
         if fix.risk:

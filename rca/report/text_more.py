@@ -8,7 +8,7 @@ from typing import Literal
 from rca.diagnosis import Diagnosis, Evidence, Fix, Round
 from rca.report.measures import one_line, percent, seconds, signed, size
 from rca.report.outline import Outline, place
-from rca.report.words import count, ended, say, shown, strength, word
+from rca.report.words import count, paragraph, say, shown, strength, word
 
 More = Iterator[tuple[str, str]]
 
@@ -24,7 +24,7 @@ def said(item: Evidence, *, verbose: int) -> str:
 
 def about(fix: Fix) -> str:
     """What to change, why it helps and what it risks."""
-    return " ".join(part for part in (ended(fix.action), fix.why, f"({fix.risk})" if fix.risk else "") if part)
+    return paragraph(fix.action, fix.why, f"({fix.risk})" if fix.risk else "")
 
 
 def more(diagnosis: Diagnosis, plan: Outline, verbose: int) -> More:

@@ -97,9 +97,13 @@ def shown(text: str) -> str:
     return text if known is None else known(text)
 
 
-def ended(sentence: str) -> str:
-    """A sentence with its full stop, which rules may leave out."""
-    return sentence if sentence[-1:] in ".!?:。！？：…" else sentence + say("text.stop")
+def paragraph(*texts: str) -> str:
+    """Sentences one after another, each with its full stop, which rules may leave out."""
+    told = ""
+    for text in filter(None, texts):
+        told += (" " if told and told[-1].isascii() else "") + text
+        told += "" if text[-1] in ".!?:)。！？：）…" else say("text.stop")
+    return told
 
 
 def what_to_collect() -> tuple[str, ...]:

@@ -14,7 +14,7 @@ from rca.report.words import ENGLISH, catalogue, count, languages, level, replac
 
 SOURCES = {
     file.name: file.read_text(encoding="utf-8")
-    for file in [*TEMPLATES.glob("*.html"), *TEMPLATES.parent.rglob("*.py")]
+    for file in [*TEMPLATES.glob("*.html"), *TEMPLATES.parent.rglob("*.py"), *TEMPLATES.parents[1].glob("*.py")]
     if file.name != "words.py"
 }
 SCRIPT = (TEMPLATES / "report.js").read_text(encoding="utf-8")
