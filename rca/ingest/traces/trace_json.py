@@ -33,6 +33,8 @@ _MAX_JOIN = 8
 
 _MAX_DROPPED = 100_000
 """Fragments that are no event, each of which costs several tries; what has more of them is no trace."""
+MAX_EVENTS = 20_000_000
+"""Events that are read: with 200 bytes each, all of 4 GiB. The shortest possible ones compress to next to nothing."""
 _MAX_QUOTED = 1 << 16
 """Bytes of an event in which misplaced quotes are sought."""
 
@@ -136,7 +138,8 @@ class TraceText:
 
     def batches(self) -> Iterator[list[TraceEvent]]:
         """Yield the events in file order, some thousands at a time."""
-        position, total, size, dropped = self._start, len(self.data), _PIECE, 0
+        position, total, size = self._start, len(self.data), _PIECE
+        dropped = empty = 0
         with memoryview(self.data) as view:
             while True:
                 stop, after = self._cut(position, size)
@@ -148,6 +151,8 @@ class TraceText:
                 size = _PIECE
                 dropped += piece.dropped + (piece.used == 0)
                 self.events += len(piece.events)
+                # Some writers end the list with one empty object; a batch of them is no part of a trace.
+                empty += sum(not event.ph for event in piece.events)
                 if piece.events:
                     yield piece.events
                 if piece.end is not None:
@@ -157,8 +162,11 @@ class TraceText:
                     self._describe_end()
                     break
                 position = position + piece.used if piece.used else after
-                if dropped > _MAX_DROPPED:
+                if dropped + empty > _MAX_DROPPED:
                     self.problems.append(f"Reading stopped at byte {position:,}: most of the rest is no event.")
+                    break
+                if self.events >= MAX_EVENTS:
+                    self.problems.append(f"Reading stopped at byte {position:,}, after {self.events:,} events.")
                     break
                 self._forget(position)
         if dropped:
@@ -312,7 +320,6 @@ def _coerced(items: Any) -> list[TraceEvent]:
 
 def _coerce(item: dict[str, Any]) -> TraceEvent:
     args = item.get("args")
-    fields = args if isinstance(args, dict) else {}
     return TraceEvent(
         ph=_text(item.get("ph")),
         cat=_text(item.get("cat")),
@@ -321,20 +328,24 @@ def _coerce(item: dict[str, Any]) -> TraceEvent:
         tid=_text(item.get("tid")),
         ts=_float(item.get("ts")),
         dur=_float(item.get("dur")),
-        args=TraceArgs(
-            correlation=int(_float(fields.get("correlation"))),
-            collective=_text(fields["Collective name"]) if "Collective name" in fields else None,
-            elements=int(max(_float(fields.get("In msg nelems")), 0)),
-            group_size=int(max(_float(fields.get("Group size")), 0)),
-            dtype=_text(fields.get("dtype")),
-            device_type=int(_float(fields.get("Device Type"))),
-            device_id=int(_float(fields.get("Device Id"))),
-            total_allocated=_float(fields.get("Total Allocated")),
-            total_reserved=_float(fields.get("Total Reserved")),
-            shapes=msgspec.Raw(msgspec.json.encode(fields["Input Dims"])) if "Input Dims" in fields else NO_SHAPES,
-            group=_text(fields["Process Group Ranks"]) if "Process Group Ranks" in fields else None,
-        ),
+        args=_coerce_args(args) if args and isinstance(args, dict) else NO_ARGS,
         id=_text(item.get("id")),
+    )
+
+
+def _coerce_args(fields: dict[str, Any]) -> TraceArgs:
+    return TraceArgs(
+        correlation=int(_float(fields.get("correlation"))),
+        collective=_text(fields["Collective name"]) if "Collective name" in fields else None,
+        elements=int(max(_float(fields.get("In msg nelems")), 0)),
+        group_size=int(max(_float(fields.get("Group size")), 0)),
+        dtype=_text(fields.get("dtype")),
+        device_type=int(_float(fields.get("Device Type"))),
+        device_id=int(_float(fields.get("Device Id"))),
+        total_allocated=_float(fields.get("Total Allocated")),
+        total_reserved=_float(fields.get("Total Reserved")),
+        shapes=msgspec.Raw(msgspec.json.encode(fields["Input Dims"])) if "Input Dims" in fields else NO_SHAPES,
+        group=_text(fields["Process Group Ranks"]) if "Process Group Ranks" in fields else None,
     )
 
 

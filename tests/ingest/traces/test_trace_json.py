@@ -105,6 +105,24 @@ def test_reading_stops_where_most_is_no_event(monkeypatch: pytest.MonkeyPatch) -
     assert int(text.problems[1].split()[0]) < 60
 
 
+def test_reading_stops_in_empty_objects_and_one_at_the_end_is_usual(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert read(LISTED[:-1] + ",{}]")[1].problems == []
+    monkeypatch.setattr(trace_json, "_MAX_DROPPED", 20)
+    monkeypatch.setattr(trace_json, "_PIECE", 200)
+    events, text = read(LISTED[:-1] + ",{}" * 5000 + "]")
+    assert numbers([item for item in events if item.ph]) == list(range(30))
+    assert "most of the rest is no event" in text.problems[0]
+    assert len(events) < 200
+
+
+def test_reading_stops_after_so_many_events(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(trace_json, "MAX_EVENTS", 8)
+    monkeypatch.setattr(trace_json, "_PIECE", 200)
+    events, text = read(LISTED)
+    assert 8 <= len(events) < 30
+    assert f"after {len(events)} events" in text.problems[0]
+
+
 @pytest.mark.usefixtures("piece")
 @pytest.mark.parametrize(
     ("written", "name"),
