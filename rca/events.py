@@ -7,6 +7,7 @@ Facts and hypotheses read the result through `EventTable`.
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache, cached_property
@@ -137,8 +138,27 @@ class EventBuilder:
         """Return the collected events as one Arrow table of `SCHEMA`."""
         if not len(self):
             return empty_events()
-        arrays = [pa.array(self._columns[field.name], type=field.type) for field in SCHEMA]
+        arrays = [_column(self._columns[field.name], field.type) for field in SCHEMA]
         return pa.concat_tables([pa.Table.from_arrays(arrays, schema=SCHEMA), *self._bulk])
+
+
+def _column(items: list[Any], kind: pa.DataType) -> pa.Array:
+    """Return a column; a number that it cannot hold is left out, because it must not cost the source."""
+    try:
+        return pa.array(items, type=kind)
+    except (OverflowError, pa.ArrowInvalid):
+        if pa.types.is_floating(kind):
+            return pa.array([None if item is None else _nearest(item) for item in items], kind)
+        most = 1 << (kind.bit_width - 1)
+        return pa.array([item if item is None or -most <= item < most else None for item in items], kind)
+
+
+def _nearest(number: float) -> float:
+    """Round an integer as Python does; Arrow refuses those that are no float exactly."""
+    try:
+        return float(number)
+    except OverflowError:
+        return math.inf if number > 0 else -math.inf
 
 
 def _repeated(value: str | float, length: int, kind: pa.DataType) -> pa.Array:

@@ -36,6 +36,18 @@ def test_bulk_and_single_rows_share_one_table() -> None:
     assert list(series.position) == [1, 2, 3]
 
 
+def test_a_number_that_no_column_holds_costs_only_itself() -> None:
+    out = EventBuilder("train.log")
+    out.add(kind="metric", name="loss", line=1, step=3, rank=1, value=0.5)
+    out.add(kind="metric", name="loss", line=2, step=10**19, rank=2**31, time=2**63, value=2**53 + 1)
+    out.add(kind="metric", name="loss", line=3, step=-(2**63), value=-(10**400))
+    rows = out.build().select(["line", "step", "rank", "time", "value"]).to_pydict()
+    assert rows["line"] == [1, 2, 3]
+    assert rows["step"] == [3, None, -(2**63)]
+    assert (rows["rank"], rows["time"]) == ([1, None, None], [None] * 3)
+    assert rows["value"] == [0.5, 2.0**53, -math.inf]
+
+
 def test_metric_takes_the_source_with_most_points() -> None:
     short, long = EventBuilder("short.log"), EventBuilder("long.csv")
     short.extend(2, kind="metric", name="loss", value=[1.0, 2.0])

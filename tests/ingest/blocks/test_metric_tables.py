@@ -34,6 +34,11 @@ def test_every_drawing_of_a_table(read: Any, table: str, prefix: str) -> None:
     assert found.metrics("eval_loss") == [(0, 0.612345), (1, 0.592345)]
 
 
+def test_an_epoch_beyond_all_counting_costs_only_itself(read: Any) -> None:
+    found = read("train.log", FASTAI.replace("\n1  ", "\n17000000000000000000  "))
+    assert found.metrics("loss") == [(0, 0.512345), (None, 0.412345)]
+
+
 def test_a_score_without_a_split_belongs_to_the_validation(read: Any) -> None:
     assert read("train.log", FASTAI).metrics("eval_accuracy") == [(0, 0.71), (1, 0.73)]
 
