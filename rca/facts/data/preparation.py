@@ -13,7 +13,7 @@ from rca.facts.interface import Fact, FactFunction
 CATALOGUE: Mapping[str, str] = {
     "preparation.conflict": "two files that scale or order the pixels of one model's inputs differently, in words",
     "tokenizer.case_conflict": "text is lower-cased in one place only, or against the name of the vocabulary",
-    "tokenizer.template_conflict": "two files that name chat templates of different families, in words",
+    "tokenizer.template_conflict": "two files that name or print chat templates of different families, in words",
 }
 _Said = dict[str, dict[str, int]]
 """Source -> what it says -> one event that says so."""
@@ -184,6 +184,10 @@ def template(events: EventTable) -> Iterator[Fact]:
         key = str(event.attr("key", event.name)).lower().rsplit(".", 1)[-1]
         family = next((name for name, pattern in _FAMILIES if pattern.search(event.text)), None)
         if key in _TEMPLATE_KEYS and family is not None:
+            said.setdefault(event.source, {}).setdefault(family, event.event_id)
+    for event in events.named("prompt.rendered", kind="log"):
+        family = next((name for name, pattern in _FAMILIES if pattern.search(str(event.attr("marker")))), None)
+        if family is not None:
             said.setdefault(event.source, {}).setdefault(family, event.event_id)
     clash = _clash(said)
     if clash is not None:

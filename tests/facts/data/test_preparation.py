@@ -98,3 +98,12 @@ def test_two_reports_about_the_same_examples(facts_of: Any) -> None:
 def test_the_bounds_of_a_batch_against_the_scaling_of_training(reported: Any, line: str, clash: bool) -> None:
     found = reported({"train.json": {"augment": {"rescale": "1./255"}}, "predict.log": line})
     assert ("preparation.conflict" in found) is clash
+
+
+@pytest.mark.parametrize(
+    ("printed", "clash"),
+    [("'<s>[INST] Name the river. [/INST]'", True), ("'<|im_start|>user Name the river.'", False), ("'River?'", False)],
+)
+def test_a_printed_prompt_shows_its_template(reported: Any, printed: str, clash: bool) -> None:
+    found = reported({"eval.log": f"First rendered prompt: {printed}\n", "train.yaml": "template: chatml\n"})
+    assert ("tokenizer.template_conflict" in found) is clash
