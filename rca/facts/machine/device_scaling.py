@@ -77,6 +77,8 @@ def _sweep(events: EventTable) -> Iterator[Fact]:
             if speeds.source == counts.source and len(speeds) == len(counts):
                 for count, value, event_id in zip(counts.value, speeds.value, speeds.event_id, strict=True):
                     told.setdefault(int(count), []).append((float(value), int(event_id)))
+    for count, value, row in () if told else _under_headings(events):
+        told.setdefault(count, []).append((value, row))
     speed = {count: float(np.median([value for value, _event in rows])) for count, rows in told.items() if count > 0}
     if len(speed) < 2 or not speed[min(speed)] > 0:
         return
@@ -89,6 +91,21 @@ def _sweep(events: EventTable) -> Iterator[Fact]:
     yield from emit("scaling.efficiency", round(efficiency, 4), says, events=seen)
     yield from emit("scaling.speedup", round(speedup, 4), says, unit="x", events=seen)
     yield from emit("scaling.devices", many, says, events=seen)
+
+
+def _under_headings(events: EventTable) -> Iterator[tuple[int, float, int]]:
+    """Yield devices, speed and event of each speed that is printed below the heading of a number of devices."""
+    headings: dict[str, list[tuple[int, int]]] = {}
+    for event in events.named("scaling.heading", kind="log"):
+        if event.line is not None and isinstance(count := event.attr("devices"), (int, float)):
+            headings.setdefault(event.source, []).append((event.line, int(count)))
+    for series in events.all_metrics("throughput") if headings else ():
+        sections = sorted(headings.get(series.source, ()))
+        for value, event_id in zip(series.value, series.event_id, strict=True):
+            line = events.get(int(event_id)).line or 0
+            above = [count for start, count in sections if start < line]
+            if above:
+                yield above[-1], float(value), int(event_id)
 
 
 def _runs(events: EventTable) -> list[_Run]:

@@ -24,7 +24,7 @@ _PAIR = re.compile(
     r"(?<![\w./@|%$-])(?P<key>"
     + _FIRST_WORD
     + r"{0,2}(?:time per iteration|number of (?:skipped|nan) iterations|[A-Za-z][\w./@%-]*|\|g\|)"
-    r"(?: ?\((?:ms|s|%|GB|GiB|MB|sec|tokens?/s)\))?)"
+    r"(?: ?\((?:ms|s|%|GB|GiB|MB|sec|tokens?/s)\)|\([a-z_]{3,12}\))?)"
     r"""(?P<sep>['"]?[ \t]{0,16}[:=]\s{0,16}['"]?|[ \t]{1,16}(?:is[ \t]{1,4})?)"""
     r"(?P<open>\[{0,2}|\()(?P<value>" + NUMBER + r")(?![\w]*/\w*\.\w)"
     r"(?P<unit> ?(?:GiB|GB|MiB|MB|KiB|KB|G|M|ms|us|µs|sec|s|%|k|K|B)(?![\w/])|)"
@@ -114,7 +114,12 @@ _NOT_METRICS = frozenset(
     )
 )
 """Words in front of a number that count, place or join, and measure nothing."""
+_SPLITS = {"train": "loss", "training": "loss", "val": "eval_loss", "valid": "eval_loss", "validation": "eval_loss"}
+_LOSS_LIKE = re.compile(r"(?:[1-9]|1\d)\.\d{3,8}")
+_MEASURED = re.compile(r"acc|f1|auc|iou|\bmap|score|prec|recall|error|r2|bleu|time|size|samples|examples|images|rows", re.I)
 _STEP_TIME_KEYS = frozenset({"time", "iter time", "iter_time", "elapsed time per iteration", "step time", "step_avg"})
+_ONE_STEP = frozenset({"step", "iter", "iteration"})
+"""Counters that are the time of one step where a short time follows: `step 424.9 ms`."""
 _PEAKS = frozenset({"peak", "max", "used"})
 """Words that mean device memory when a size follows: `mem peak=26.5 GiB`."""
 _KNOWN = frozenset(METRIC_NAMES)
@@ -188,11 +193,11 @@ def slots(message: str) -> list[Slot]:
         if _SPEED_KEY.fullmatch(key):
             found.append(Slot(start, end, rate(key)))
             continue
-        name = _name(key)
+        name = "step_time" if unit.strip() in _TIME and key.lower() in _ONE_STEP else _name(key)
         if name is None or (opened and name != "learning_rate"):
             continue
         if not separator.strip(" \tis"):
-            if not (_SPACE_VALUE.search(raw) or name in _KNOWN):
+            if not (_SPACE_VALUE.search(raw) or name in _KNOWN or unit.strip() in _TIME):
                 continue
             taken.add(start)
         found.append(Slot(start, end, _reading(name, key.lower(), unit.strip().lower())))
@@ -207,7 +212,22 @@ def slots(message: str) -> list[Slot]:
     bare = _BARE_MS.search(text)
     if bare:
         found.append(Slot(*bare.span("value"), Reading("step_time", "s", 1e-3, known=True)))
-    return _told_apart(found, printed)
+    return _told_apart(_of_splits(text, found), printed)
+
+
+def _of_splits(text: str, found: list[Slot]) -> list[Slot]:
+    """Call the numbers of bare splits losses: `step 100 | train 3.2114 | val 3.3020`, where nothing else is told of them.
+
+    Only numbers that a share cannot be, with the decimals of a loss, are taken for one.
+    """
+    if _MEASURED.search(text) or any(slot.reading.name in _SPLITS.values() for slot in found):
+        return found
+    return [
+        slot._replace(reading=slot.reading._replace(name=_SPLITS[slot.reading.name], known=True))
+        if slot.reading.name in _SPLITS and _LOSS_LIKE.fullmatch(text[slot.start : slot.end])
+        else slot
+        for slot in found
+    ]
 
 
 def _told_apart(found: list[Slot], printed: dict[int, str]) -> list[Slot]:

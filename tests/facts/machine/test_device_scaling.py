@@ -49,3 +49,12 @@ def test_a_benchmark_over_numbers_of_devices(reported: Reported) -> None:
 def test_a_table_over_numbers_of_devices(reported: Reported) -> None:
     table = "num_gpus,batch,samples/s\n1,32,100\n2,32,196\n4,32,380\n"
     assert reported({"sweep.csv": table})["scaling.efficiency"] == pytest.approx(0.95)
+
+
+def test_speeds_under_the_headings_of_a_sweep(reported: Reported) -> None:
+    section = "".join(f"iter {i * 20} throughput {{0}}.{i} img/s\n" for i in range(1, 5))
+    text = f"=== 1 GPU ===\n{section.format(100)}=== 8 GPUs ===\n{section.format(480)}"
+    found = reported({"bench.log": text})
+    assert found["scaling.efficiency"] == pytest.approx(0.6, rel=0.01)
+    assert found["scaling.devices"] == 8
+    assert "scaling.efficiency" not in reported({"bench.log": f"=== 8 GPUs ===\n{section.format(480)}"})

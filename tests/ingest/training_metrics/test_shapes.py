@@ -308,6 +308,22 @@ SHAPES: list[tuple[str, str, Mapping[str, Sequence[Point]]]] = [
         {"ms_per_token": [(None, 25.5)], "latency_s": [(None, 1.25)], "queue_s": [(None, 0.0005)]},
     ),
     (
+        "parts of a step in whole milliseconds, with a qualifier behind a name",
+        "it 00080 | fwd_bwd 1021 ms | grad_sync(exposed) 63 ms | total 1152 ms | loss 2.3\n"
+        "it 00081 | fwd_bwd 1020 ms | grad_sync(exposed) 64 ms | total 1151 ms | loss 2.2\n",
+        {
+            "fwd_bwd": [(80, 1021), (81, 1020)],
+            "grad_sync(exposed)": [(80, 63), (81, 64)],
+            "total": [(80, 1152), (81, 1151)],
+            "loss": [(80, 2.3), (81, 2.2)],
+        },
+    ),
+    (
+        "the word step before a short time is its time",
+        "iter   20  step 424.1 ms  loss 2.31\niter   40  step 431.7 ms  loss 2.22\n",
+        {"step_time": [(20, 0.4241), (40, 0.4317)], "loss": [(20, 2.31), (40, 2.22)]},
+    ),
+    (
         "batches of one accumulated step",
         "micro 1/32 loss 1.5 mem peak=26.5 GiB\nmicro 2/32 loss 1.4 mem peak=27.5 GiB\n",
         {"loss": [(None, 1.5), (None, 1.4)], "memory_allocated": [(None, 26.5), (None, 27.5)]},
