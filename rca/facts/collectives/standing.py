@@ -85,6 +85,8 @@ def apart(found: Sequence[Stood]) -> tuple[list[Stood], list[Stood]]:
     """Return those that do something else while the majority waits for them, and the majority; nobody where unclear."""
     waiting = [one for one in found if one.state in WAITING] or [one for one in found if one.state in FOR_OTHERS]
     others = [one for one in found if one not in waiting]
+    if 0 < len(waiting) < len(others) and all(one.state == "backward" for one in others):
+        return waiting, others  # the many reduce gradients, and the few went into another collective instead
     if waiting and not others:
         (key, count), *_ = Counter((one.key, one.frame) for one in waiting).most_common()
         others = [one for one in waiting if (one.key, one.frame) != key] if count > MAJORITY * len(found) else []

@@ -39,6 +39,14 @@ def test_one_of_two_ranks_in_a_collective_waits_for_the_other(facts_of: Any) -> 
     assert (found["stack.odd_rank"], found["stack.odd_state"]) == (0, "save")
 
 
+def test_the_rank_at_a_barrier_of_its_own_while_the_others_reduce(facts_of: Any) -> None:
+    waits = dump("_engine_run_backward", AUTOGRAD)
+    found = of(facts_of, {"dump_0.txt": dump("barrier", C10D, 33, "save"), "dump_1.txt": waits, "dump_2.txt": waits})
+    assert (found["stack.odd_rank"], found["stack.odd_state"]) == (0, "collective")
+    assert found["stack.odd_frame"] == "fit.py:33 in save"
+    assert found["stack.waiting"] is True
+
+
 def test_different_collectives(facts_of: Any) -> None:
     files = {"rank_0.txt": dump("broadcast", C10D, 7), "rank_1.txt": dump("all_reduce", C10D, 8)}
     found = of(facts_of, files)
