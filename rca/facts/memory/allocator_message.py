@@ -31,9 +31,13 @@ _PATTERNS = {
     "pool_bytes": rf"{_SIZE} allocated in private pools",
 }
 _OTHERS = rf"[Pp]rocess [0-9]+ has {_SIZE} memory in use"
-_EXCEPTIONS = frozenset(
-    {"OutOfMemoryError", "XlaRuntimeError", "ResourceExhaustedError", "RuntimeError", "AcceleratorError"}
-)
+_EXCEPTIONS = frozenset({"RuntimeError", "AcceleratorError"})
+_OF_GRAPHS = frozenset({"XlaRuntimeError", "JaxRuntimeError", "ResourceExhaustedError"})
+"""Raised where a compiled graph ran; the allocator of TensorFlow and JAX complains in lines of its own before."""
+
+_BEFORE_IT_RAISES = frozenset({"cuda.oom_tensorflow", "jax.oom"})
+_DUMP_LINES = 2000
+"""TensorFlow prints what its allocator holds, chunk by chunk, between the first complaint and the traceback."""
 
 
 @dataclass(frozen=True)
@@ -86,9 +90,7 @@ class OutOfMemory:
 def refusals(events: EventTable) -> tuple[OutOfMemory, ...]:
     """Return the refused device allocations in order, each once although traceback and message are two events."""
     exceptions = [event for event in events.of_kind("exception") if _raises_oom(event)]
-    messages = [
-        event for event in events.of_kind("log") if event.name.startswith("cuda.oom") and event.role != "benign"
-    ]
+    messages = [event for event in events.of_kind("log") if _tells_oom(event)]
     raised = events.of_kind("exception")
     found = [_join(message, _traceback(message, exceptions), _handled(message, raised)) for message in messages]
     covered = {item.exception.event_id for item in found if item.exception is not None}
@@ -97,6 +99,10 @@ def refusals(events: EventTable) -> tuple[OutOfMemory, ...]:
         size = _device_size(events)
         found = [_recorded(event, size) for event in events.named("memory.refused", kind="system")]
     return tuple(sorted(found, key=lambda item: item.event.event_id))
+
+
+def _tells_oom(event: Event) -> bool:
+    return (event.name.startswith("cuda.oom") or event.name == "jax.oom") and event.role != "benign"
 
 
 def _recorded(event: Event, size: int | None) -> OutOfMemory:
@@ -117,6 +123,8 @@ def _raises_oom(event: Event) -> bool:
     if name == "OutOfMemoryError":
         return True
     text = event.text
+    if name in _OF_GRAPHS:
+        return "out of memory" in text.lower() or "OOM" in text or name == "ResourceExhaustedError"
     return (
         name in _EXCEPTIONS
         and "out of memory" in text
@@ -134,6 +142,14 @@ def _traceback(message: Event, exceptions: list[Event]) -> Event | None:
         and item.line - 2 <= message.line <= item.line + 400
         and (item.text[:60] in message.text or message.text[:60] in item.text or item.line == message.line)
     ]
+    if not near and message.name in _BEFORE_IT_RAISES:
+        near = [
+            item
+            for item in exceptions
+            if item.source == message.source
+            and short_name(item.name) in _OF_GRAPHS
+            and 0 <= (item.line or 0) - (message.line or 0) <= _DUMP_LINES
+        ]
     return min(near, key=lambda item: abs((item.line or 0) - (message.line or 0)), default=None)
 
 

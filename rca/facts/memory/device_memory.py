@@ -35,7 +35,7 @@ CORRELATION = 0.8
 SLOW_GROWTH = 0.05
 ALONG_A_LINE = 0.98
 LONG = 30
-"""A slow leak beside large weights is a few percent of the level, but it rises at every report; varying load does not."""
+"""A slow leak beside large weights is a few percent of the level, but rises at every report; other load varies."""
 
 
 def settled(line: Curve) -> Curve | None:

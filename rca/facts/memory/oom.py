@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
 
 import numpy as np
 
@@ -58,9 +59,17 @@ _PHASES: tuple[tuple[str, re.Pattern[str]], ...] = (
         "generate",
         re.compile(r"\bgenerate\b|_sample\b|greedy_search|_beam_search|execute_model|prepare_inputs_for_generation"),
     ),
-    ("eval", re.compile(r"evaluat|prediction_(?:loop|step)|validat|nested_concat|\bpredict\b|eval_step|eval_loop")),
+    (
+        "eval",
+        re.compile(
+            r"evaluat|prediction_(?:loop|step)|validat(?!ion_(?:data|split)\b)|nested_concat|\bpredict\b|eval_step|eval_loop"
+        ),
+    ),
     ("backward", re.compile(r"backward|autograd|run_backward|_engine_run_backward|unscale_|reduce_scatter_grad")),
-    ("forward", re.compile(r"\bforward\b|_call_impl|compute_loss|training_step|F\.\w+|logits")),
+    (
+        "forward",
+        re.compile(r"\bforward\b|_call_impl|compute_loss|training_step|train_step\b|TFE_Py_Execute|F\.\w+|logits"),
+    ),
     (
         "load",
         re.compile(
@@ -70,6 +79,8 @@ _PHASES: tuple[tuple[str, re.Pattern[str]], ...] = (
     ),
 )
 """Most specific first. `optimizer` only counts on the innermost frames: a training step is named after it as well."""
+_IN_TRAINING = re.compile(r"\btrain(?:ing)?_step\b|\w_train_step\b")
+"""Deeper on the stack than the name of an evaluation, this says that `train_and_evaluate` was training."""
 _ATTENTION = re.compile(r"attention|attn|softmax|logits|lm_head|cross_entropy|baddbmm|\.float\(\)")
 
 
@@ -176,7 +187,7 @@ def oom_phase(events: EventTable, head: OutOfMemory) -> str | None:
         inner = "\n".join(line for line in stack_text(frames[-4:]).splitlines())
         if dict(_PHASES)["optimizer"].search(inner):
             return "optimizer"
-        if outer is not None:
+        if outer is not None and _deepest(frames, dict(_PHASES)[outer]) > _deepest(frames, _IN_TRAINING):
             return outer
         for name in ("backward", "forward", "load"):
             if dict(_PHASES)[name].search(stack):
@@ -185,6 +196,10 @@ def oom_phase(events: EventTable, head: OutOfMemory) -> str | None:
     if head.event.phase == "eval":
         return "eval"
     return "startup" if steps == 0 and not frames else None
+
+
+def _deepest(frames: Sequence[Mapping[str, Any]], pattern: re.Pattern[str]) -> int:
+    return max((at for at, frame in enumerate(frames) if pattern.search(stack_text([frame]))), default=-1)
 
 
 def jump(events: EventTable) -> Iterator[Fact]:

@@ -150,3 +150,25 @@ def test_frame_and_attention() -> None:
     assert found["oom.frame"] == "/app/part0.py:1 in main"
     assert found["oom.attention"] is True
     assert raised(NEW, ("main", "run()"), ("forward", "x = self.fc1(x)")).values()["oom.attention"] is False
+
+
+GRAPH = "RESOURCE_EXHAUSTED: Out of memory while trying to allocate 1257373696 bytes."
+
+
+@pytest.mark.parametrize(
+    ("frames", "phase"),
+    [
+        ((("train_and_evaluate", "state = p_train_step(state, batch)"),), "forward"),
+        ((("main", "evaluate(state)"), ("evaluate", "run_eval_step(state, batch)")), "eval"),
+        ((("fit", "model.fit(ds, validation_data=held_out)"), ("quick_execute", "x = TFE_Py_Execute(ctx)")), "forward"),
+        ((("main", "net.evaluate(ds)"), ("quick_execute", "x = pywrap_tfe.TFE_Py_Execute(ctx)")), "eval"),
+    ],
+)
+def test_phase_of_a_compiled_graph(frames: tuple[tuple[str, str], ...], phase: str) -> None:
+    found = raised(GRAPH, *frames, name="jaxlib.xla_extension.XlaRuntimeError").values()
+    assert found["oom.phase"] == phase
+
+
+def test_an_error_of_a_graph_that_is_not_about_memory_is_none() -> None:
+    found = raised("INTERNAL: ptxas exited with 1", name="jaxlib.xla_extension.XlaRuntimeError").values()
+    assert not [name for name in found if name.startswith("oom.")]
