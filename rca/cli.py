@@ -315,11 +315,13 @@ def _tell(diagnosis: Diagnosis, *, verbose: int, color: ColourChoice, folder: st
 
 
 def _one_line(diagnosis: Diagnosis) -> str:
+    from rca.report.measures import percent
+
     chosen = diagnosis.verdict
     if chosen.status != "unknown":
-        return f"{chosen.cause} {chosen.probability:.0%} {chosen.status}"
+        return f"{chosen.cause} {percent(chosen.probability)} {chosen.status}"
     lead = next(iter(diagnosis.hypotheses), None)
-    return chosen.cause + (f" (leads: {lead.cause} {lead.probability:.0%})" if lead is not None else "")
+    return chosen.cause + (f" (leads: {lead.cause} {percent(lead.probability)})" if lead is not None else "")
 
 
 def _fail_on(diagnosis: Diagnosis, wanted: str | None) -> None:

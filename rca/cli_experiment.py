@@ -6,14 +6,14 @@ import json
 import os
 import shlex
 import sys
-import textwrap
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
-from rca.cli_command import COLOR, QUIET, Command
+from rca.cli_command import COLOR, QUIET, WIDTH, Command
+from rca.cli_language import LANG, spoken
 from rca.cli_rules import DISABLE, RULES
 from rca.cli_types import Known, RunPlace
 from rca.errors import UsageError
@@ -103,9 +103,12 @@ def seconds(text: str, *, option: str = "--budget") -> float:
 @DISABLE
 @click.option("--redact", type=click.Choice(["default", "strict", "none"]), default="default", show_default=True,
               help="What is replaced before anything is shown.")  # fmt: skip
+@LANG
 @QUIET
 @COLOR
-def experiment(name: str, run_dir: Root | None, as_json: bool, rules: Sequence[Path], **options: Any) -> None:
+def experiment(
+    *, name: str, run_dir: Root | None, as_json: bool, rules: Sequence[Path], lang: str, **options: Any
+) -> None:
     """Carry out the experiment ID on what a job left in RUN_DIR.
 
     Prints the question, the prediction, the arms, the effect and the verdict. `rca experiment list` lists the
@@ -115,12 +118,13 @@ def experiment(name: str, run_dir: Root | None, as_json: bool, rules: Sequence[P
 
     knowledge = load(rules, disabled=options["disable"])
     if name == "list":
-        click.echo(_listing(knowledge, as_json=as_json))
+        with spoken(lang, rules):
+            click.echo(_listing(knowledge, as_json=as_json))
         return
     if run_dir is None:
         check_named(name, knowledge)
         raise UsageError(f"on which run? Write: rca experiment {name} RUN_DIR")
-    _carry_out(name, run_dir, knowledge, as_json=as_json, options={**options, "rules": rules})
+    _carry_out(name, run_dir, knowledge, as_json=as_json, options={**options, "rules": rules, "lang": lang})
 
 
 def _carry_out(name: str, run_dir: Root, knowledge: Knowledge, *, as_json: bool, options: dict[str, Any]) -> None:
@@ -146,17 +150,16 @@ def _carry_out(name: str, run_dir: Root, knowledge: Knowledge, *, as_json: bool,
         return
     on = wants_colour(options["color"], stream=sys.stdout, environ=os.environ)
     rounds = {item.chosen: item for item in analysis.diagnosis.log}
-    click.echo(
-        "\n".join(
+    with spoken(options["lang"], options["rules"]):
+        told = [
             experiment_text(
                 item.model_copy(update={"repro": _again(item.id, run_dir, options)}),
                 round_=rounds.get(item.id),
                 colour=on,
             )
             for item in found
-        ),
-        nl=False,
-    )
+        ]
+    click.echo("\n".join(told), nl=False)
 
 
 def _again(name: str, run_dir: Root, options: dict[str, Any]) -> str:
@@ -170,6 +173,8 @@ def _again(name: str, run_dir: Root, options: dict[str, Any]) -> str:
 def _listing(knowledge: Knowledge, *, as_json: bool) -> str:
     """Id, question, cost and causes of every experiment."""
     from rca.experiments.bisect import BISECTION
+    from rca.report.words import say, shown
+    from rca.report.wrapping import wrapped
 
     rules = sorted([*knowledge.experiments.values(), BISECTION], key=lambda rule: rule.id)
     if as_json:
@@ -181,8 +186,8 @@ def _listing(knowledge: Knowledge, *, as_json: bool) -> str:
     width = max(len(rule.id) for rule in rules)
     lines = []
     for rule in rules:
-        about = ", ".join(rule.confirms) or "the settings that differ from those of a healthy run"
+        about = ", ".join(rule.confirms) or say("arms.any_setting")
         head, indent = f"{rule.id:<{width}} {rule.cost:4g} s  ", " " * (width + 9)
-        for text, first in ((rule.question, head), (about, indent)):
-            lines += textwrap.wrap(text, 80, initial_indent=first, subsequent_indent=indent, break_on_hyphens=False)
+        for text, first in ((shown(rule.question), head), (about, indent)):
+            lines += wrapped(text, WIDTH, first=first, rest=indent)
     return "\n".join(lines)

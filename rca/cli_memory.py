@@ -5,14 +5,14 @@ from __future__ import annotations
 import json
 import os
 import sys
-import textwrap
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from rca.cli_command import COLOR, Command
+from rca.cli_command import COLOR, WIDTH, Command
+from rca.cli_language import LANG, spoken
 from rca.cli_rules import RULES
 from rca.errors import UsageError
 
@@ -76,8 +76,9 @@ _PRECISION: dict[str, dict[str, str]] = {
               help="Share of the card that a server takes.")  # fmt: skip
 @RULES
 @click.option("--json", "as_json", is_flag=True, help="Print as one JSON document; sizes in bytes.")
+@LANG
 @COLOR
-def memory(model: Path, rules: Sequence[Path], as_json: bool, **options: Any) -> None:
+def memory(*, model: Path, rules: Sequence[Path], as_json: bool, lang: str, **options: Any) -> None:
     """Predict the peak memory of a step of MODEL (config.json or its folder), by component and under each remedy.
 
     Nothing is run and no GPU is needed: the step is traced on tensors without data. The cheapest combination of
@@ -97,7 +98,8 @@ def memory(model: Path, rules: Sequence[Path], as_json: bool, **options: Any) ->
         found = plan(step, capacity, remedies=remedies(rules), seconds=600, note=note)
     except ExperimentError as error:
         raise UsageError(f"{model}: {error}") from error
-    click.echo(json.dumps(found.as_json(), indent=2) if as_json else _text(found, options["color"]), nl=as_json)
+    with spoken(lang, rules):
+        click.echo(json.dumps(found.as_json(), indent=2) if as_json else _text(found, options["color"]), nl=as_json)
 
 
 def _settings(options: dict[str, Any]) -> dict[str, Any]:
@@ -164,15 +166,18 @@ def _text(found: Plan, colour: Any) -> str:
     from rca.experiments.memory.table import in_words, question_words, what_if
     from rca.report.colour import paint, wants_colour
     from rca.report.table_text import table_text
+    from rca.report.translation import translated
+    from rca.report.words import shown
+    from rca.report.wrapping import wrapped
 
     on = wants_colour(colour, stream=sys.stdout, environ=os.environ)
-    table = what_if(found.rows, found.capacity)
+    table = translated(what_if(found.rows, found.capacity))
     head = f"{found.parameters / 1e9:.2f} billion parameters; {question_words(found.question)}"
     head += f" ({found.note})" if found.note else ""
     blocks = [
-        "\n".join(textwrap.wrap(head, 80)) + "\n",
+        "\n".join(wrapped(shown(head), WIDTH)) + "\n",
         table_text(table, colour=on),
-        "\n".join(paint(line, "strong", on=on) for line in textwrap.wrap(in_words(found.rows, found.capacity), 80))
+        "\n".join(paint(line, "strong", on=on) for line in wrapped(shown(in_words(found.rows, found.capacity)), WIDTH))
         + "\n",
     ]
     return "\n".join(blocks)

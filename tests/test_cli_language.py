@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import re
+from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
@@ -11,7 +13,10 @@ from rca.cli import cli
 from rca.report.html import HtmlReport
 from rca.report.json_report import JsonReport
 from rca.report.words import catalogue, languages, say
+from rca.report.wrapping import columns
 from tests.report.samples import every
+
+SAMPLES = Path(__file__).resolve().parents[1] / "sample_logs"
 
 
 @pytest.fixture(scope="module")
@@ -46,7 +51,7 @@ def test_an_unknown_language_is_a_usage_error_that_lists_them(saved) -> None:
     assert all(language in result.output for language in languages())
 
 
-@pytest.mark.parametrize("command", ["analyze", "report", "attach", "run", "explain"])
+@pytest.mark.parametrize("command", ["analyze", "report", "attach", "run", "explain", "experiment", "memory"])
 def test_every_command_that_renders_has_the_option(command) -> None:
     assert any("--lang" in option.opts for option in cli.commands[command].params)
 
@@ -87,3 +92,14 @@ def _swollen(sample):
     entry = sample.timeline[0]
     many = tuple(entry.model_copy(update={"id": f"e{n}", "text": "x" * 900}) for n in range(2_600_000 // 900))
     return sample.model_copy(update={"timeline": many})
+
+
+def test_experiments_and_predictions_of_memory_are_told_in_the_language() -> None:
+    listed = rca("experiment", "list", "--lang", "zh").output
+    assert re.search(r"^lr_tenth +\d+ s +\S*[\u4e00-\u9fff]", listed, re.MULTILINE)
+    assert [line for line in listed.splitlines() if columns(line) > 80] == []
+    step = (SAMPLES / "healthy" / "run" / "config.json", "--device", "8GiB", "--batch", "8", "--seq", "512")
+    told = rca("memory", *step, "--lang", "zh").output
+    assert "预测的显存峰值" in told
+    assert not re.search(r"\b(?:the|is|of|layers|Peak|Fits)\b", told), told
+    assert rca("memory", *step, "--json", "--lang", "zh").output == rca("memory", *step, "--json").output

@@ -10,7 +10,7 @@ from rca.report.colour import paint
 from rca.report.measures import clean, one_line, seconds
 from rca.report.table_text import table_text
 from rca.report.translation import translated
-from rca.report.words import say, word
+from rca.report.words import paragraph, say, word
 from rca.report.wrapping import cut, padded, wrapped
 
 _INDENT = 12
@@ -35,10 +35,10 @@ def experiment_text(
         *_arms(experiment),
         *_row(say("arms.effect"), _effect(experiment.effect), width),
         *_table(experiment.table, width, colour),
-        *_row(say("arms.verdict"), verdict + say("text.stop") + " " + experiment.reason, width),
+        *_row(say("arms.verdict"), paragraph(verdict, experiment.reason), width),
         *(_row(say("arms.believed"), _believed(round_), width) if round_ is not None else ()),
         *_row(say("arms.shown_on"), experiment.scope, width),
-        *_row(say("arms.left_out"), "; ".join(experiment.not_carried_over), width),
+        *_row(say("arms.left_out"), say("list.part").join(experiment.not_carried_over), width),
     ]
     for name, value in experiment.details:
         lines += _row("", name + say("colon") + value, width)
@@ -82,7 +82,7 @@ def _effect(effect: Effect | None) -> str:
     told = [say("arms.measured", **numbers)]
     if effect.recovered is not None:
         told.append(say("arms.recovered", share=f"{100 * effect.recovered:.0f}"))
-    return "; ".join(told)
+    return say("list.part").join(told)
 
 
 def _believed(round_: Round) -> str:
