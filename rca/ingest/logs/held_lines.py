@@ -10,6 +10,9 @@ from rca.ingest.logs.scanner import Hit
 from rca.ingest.logs.text_document import Chunk, TextDocument
 from rca.ingest.training_metrics.alike import AlikeLines, Lines, Look
 
+ShapeKey = tuple[frozenset[int], bytes]
+"""Patterns that may match on a line, and its beginning without what varies."""
+
 
 class Shape:
     """What came of the lines of one shape so far."""
@@ -33,6 +36,15 @@ class Held(NamedTuple):
     line: int
     shape: Shape
     alike: AlikeLines
+
+
+class Waiting(NamedTuple):
+    """A line of messages that stands among lines held back, and is read after them."""
+
+    hit: Hit
+    line: int
+    key: ShapeKey
+    shape: Shape | None
 
 
 class Run(NamedTuple):

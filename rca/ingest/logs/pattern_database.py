@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from rca import cache
+from rca.ingest.logs.pattern_tree import Group, parse, written
 
 _PREPARED_BY = ("pattern_tree.py", "loosening.py", "scanner.py", "pattern_database.py")
 """Files that decide how patterns are prepared; when one changes, stored databases are left aside."""
@@ -19,6 +20,8 @@ _ITEM = re.compile(r"\\.|\[\^?\]?(?:\\.|[^\]\\])*\]|[^\x00-\x7f]", re.S)
 """What counts as one in a pattern: an escape, a class, a letter beyond ASCII."""
 _BEYOND = re.compile(r"(?:[^\x00-\x7f]|\\.|.)-[^\x00-\x7f]|[^\x00-\x7f]")
 _BYTES = r"(?:[\x80-\xff]+)"
+_WORDS = 45
+"""Alternatives in one place up to which Hyperscan looks for their letters; of more it follows all at every byte."""
 
 Prepare = Callable[[Sequence[str]], tuple[list[str], list[int]]]
 
@@ -36,7 +39,7 @@ def compiled(written: Sequence[str], prepare: Prepare) -> tuple[Any, list[int]]:
     if stored is not None:
         return stored
     loose, usable = prepare(written)
-    patterns = [bytewise(pattern) for pattern in loose]
+    patterns = [[bytewise(part) for part in parts(pattern)] for pattern in loose]
     accepted = list(usable)
     database = _database(patterns, accepted)
     if database is None:
@@ -56,6 +59,21 @@ def bytewise(pattern: str) -> str:
     return pattern if pattern.isascii() else _ITEM.sub(lambda found: _in_bytes(found[0]), pattern)
 
 
+def parts(pattern: str) -> list[str]:
+    """Return patterns that together find what `pattern` finds, none with very many alternatives in one place."""
+    tree = parse(pattern)
+    items = tree.alternatives[0]
+    groups = [(len(item.alternatives), place) for place, item in enumerate(items) if isinstance(item, Group)]
+    count, place = max(groups, default=(0, 0))
+    if len(tree.alternatives) > 1 or count <= _WORDS:
+        return [pattern]
+    group = items[place]
+    assert isinstance(group, Group)
+    size = -(-count // -(-count // _WORDS))
+    shares = (Group(group.opening, group.alternatives[start : start + size]) for start in range(0, count, size))
+    return [written(Group("", ((*items[:place], share, *items[place + 1 :]),))) for share in shares]
+
+
 def _in_bytes(item: str) -> str:
     if item.isascii():
         return item
@@ -67,15 +85,18 @@ def _in_bytes(item: str) -> str:
     return _BYTES if bare == "[]" else f"(?:{bare}|{_BYTES})"
 
 
-def _database(patterns: Sequence[str], indexes: Sequence[int]) -> Any:
+def _database(patterns: Sequence[Sequence[str]], indexes: Sequence[int]) -> Any:
     import hyperscan
 
     if not indexes:
         return None
+    searched = [(part.encode(), index) for index in indexes for part in patterns[index]]
     database = hyperscan.Database(mode=hyperscan.HS_MODE_BLOCK)
     try:
         database.compile(
-            expressions=[patterns[index].encode() for index in indexes], ids=indexes, flags=hyperscan.HS_FLAG_MULTILINE
+            expressions=[part for part, _ in searched],
+            ids=[index for _, index in searched],
+            flags=hyperscan.HS_FLAG_MULTILINE,
         )
     except (hyperscan.error, hyperscan.HyperscanError):
         return None

@@ -62,10 +62,6 @@ class Repeats:
         self._ranks.add(rank)
         self._held = row
 
-    def full(self) -> bool:
-        """Say whether the next report only takes the place of the one that is held."""
-        return self._kept >= self._limit - 1 and not self._held_is_new
-
     def only_count(self) -> bool:
         """Say whether further reports need no look."""
         return self._candidates >= _ONLY_COUNT_AFTER * self._limit and self._count >= _SURE * self._candidates

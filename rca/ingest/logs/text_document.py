@@ -15,15 +15,16 @@ import numpy.typing as npt
 from rca.ingest.interface import Limits, Source
 from rca.ingest.logs.document import Prefix
 from rca.ingest.logs.prefixes import ANSI, PrefixForm, PrefixParser, label_of
+from rca.ingest.logs.scanner import newlines
 from rca.ingest.logs.timestamps import Clock, first_full_date
 from rca.ingest.logs.windows import Windows
 
 _ANSI_BYTES = re.compile(ANSI.pattern.encode())
 _LOCAL_RANK = re.compile(rb"rank\s{0,8}: (\d{1,6}) \(local_rank: (\d{1,5})\)")
 _TAGGED_RANK = re.compile(rb"\[default(\d{1,5})\]:[^\n]{0,200}\[(?:PG [^\]\n]{0,60} )?Rank (\d{1,6})\]")
-_TIME_LIKE = re.compile(r"\d\d:\d\d:\d\d|1\d{9}")
-_TIME_WITHIN = 400
-"""Characters of a line in which a prefix may hold its time."""
+_TIME_LIKE = re.compile(rb"\d\d:\d\d:\d\d|1\d{9}")
+_TIME_WITHIN = 800
+"""Bytes of a line in which a prefix may hold its time."""
 _BLOCK = 1 << 20
 _CHUNK = 1 << 22
 _BLOCKS_KEPT = 8
@@ -98,16 +99,20 @@ class TextDocument:
 
     def raw(self, line: int) -> str:
         """Return the 1-based line: decoded, no colours, last state of a progress bar, cut at the line limit."""
+        return self.decode(self._bytes(line))
+
+    def _bytes(self, line: int) -> bytes:
+        """The line without its end, or the last part of a bar longer than the line limit, or the first of another."""
         first, piece, starts = self._near
         if 0 <= line - first < len(starts) - 1:
             start, end = int(starts[line - first]), int(starts[line - first + 1]) - 1
             if end - start <= self._limit:
-                return self.decode(piece[start:end].removesuffix(b"\r"))
+                return piece[start:end].removesuffix(b"\r")
         start, end = self.bounds(line)
         if end - start > self._limit:
             rewritten = self._data.find(b"\r", start, start + self._limit) >= 0
             start, end = (end - self._limit, end) if rewritten else (start, start + self._limit)
-        return self.decode(self._data[start:end])
+        return self._data[start:end]
 
     def decode(self, raw: bytes) -> str:
         """Return bytes of one line as text, as `raw` would."""
@@ -153,7 +158,8 @@ class TextDocument:
         found: list[int | None] = []
         before = -1
         for line in lines:
-            found.append(found[-1] if line in (before, before + 1) else self.time(line))
+            # Lines of this form print no time, so what stands above them tells it.
+            found.append(found[-1] if line in (before, before + 1) else self.time(line - 1))
             before = line
         self.note_time(before, found[-1])
         return found
@@ -214,10 +220,10 @@ class TextDocument:
         for candidate in range(line, max(known_line, line - self._look_back), -1):
             kept = self._prefixes.get(candidate)
             if kept is None:
-                text = self.raw(candidate)
-                if _TIME_LIKE.search(text, 0, _TIME_WITHIN) is None:
+                raw = self._bytes(candidate)
+                if b"\r" not in raw and _TIME_LIKE.search(raw, 0, _TIME_WITHIN) is None:
                     continue
-                kept = self.parse(text, candidate)
+                kept = self.parse(self.decode(raw), candidate)
             time = kept.time
             if time is not None:
                 known = time
@@ -288,7 +294,7 @@ class TextDocument:
                 piece = piece[: cut + 1]
                 follow = position + cut + 1
             yield self._chunk(piece, line, position)
-            line += piece.count(b"\n")
+            line += newlines(piece)
             position = follow
 
     def _chunk(self, piece: bytes, line: int, offset: int) -> Chunk:
@@ -316,7 +322,7 @@ class TextDocument:
         """Newlines in front of each block, and all of them at the end."""
         counts = array("q", [0])
         for start in range(0, self._size, _BLOCK):
-            counts.append(counts[-1] + self._data[start : start + _BLOCK].count(b"\n"))
+            counts.append(counts[-1] + newlines(self._data[start : start + _BLOCK]))
         return counts
 
     def _newline(self, index: int) -> int:

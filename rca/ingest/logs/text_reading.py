@@ -8,7 +8,7 @@ from typing import Any
 from rca.ingest.interface import IngestContext, Ingested, Source
 from rca.ingest.logs.captures import typed
 from rca.ingest.logs.document import Prefix
-from rca.ingest.logs.held_lines import Held, Shape, runs
+from rca.ingest.logs.held_lines import Held, Shape, ShapeKey, Waiting, runs
 from rca.ingest.logs.line_search import LineSearch
 from rca.ingest.logs.repeats import BoundedEvents, Repeats
 from rca.ingest.logs.scanner import Hit, Tally, line_around
@@ -52,11 +52,12 @@ class Reading:
         self._block_end = 0
         self._first_time: int | None = None
         self._last_time: int | None = None
-        self._shapes: dict[tuple[frozenset[int], bytes], Shape] = {}
+        self._shapes: dict[ShapeKey, Shape] = {}
         self._alike: dict[Look, AlikeLines] = {}
         self._look: Look | None = None
         """What the line that was read last looks like, if nothing but metrics came of it."""
         self._held: list[Held] = []
+        self._waiting: list[Waiting] = []
 
     def read(self, chunk: Chunk) -> None:
         """Look at every line of the chunk on which a pattern may match."""
@@ -73,8 +74,10 @@ class Reading:
                     continue
                 if shape.barren >= _BARREN:
                     continue
-            if self._held and self._disturbs(hit):
-                self._read_held(chunk)
+            if self._held and self._messages_alone(hit):
+                self._waiting.append(Waiting(hit, line, key, shape))
+                continue
+            self._read_held(chunk)
             came = self._line(chunk, hit, line)
             self._learn(key, shape, came)
         self._read_held(chunk)
@@ -124,7 +127,7 @@ class Reading:
             return 1
         return 0 if self._open(line) else -1
 
-    def _learn(self, key: tuple[frozenset[int], bytes], shape: Shape | None, came: int) -> None:
+    def _learn(self, key: ShapeKey, shape: Shape | None, came: int) -> None:
         """Remember what came of a line for the next ones of its shape."""
         look = self._look
         if look is None and came > 0:
@@ -146,19 +149,21 @@ class Reading:
             if shape.alike is None:
                 shape.alike = self._alike[look] = AlikeLines(look)
 
-    def _disturbs(self, hit: Hit) -> bool:
-        """Whether the line may tell what the lines held back tell, or asks for it: then they come first."""
-        for pattern in hit.patterns:
-            if pattern >= self._engine.count or self._engine.signatures[pattern].phase:
-                return True
-            repeats = self._repeats.get(pattern)
-            if repeats is None or not repeats.full():
-                return True
-        return False
+    def _messages_alone(self, hit: Hit) -> bool:
+        """Whether nothing but messages may come of the line: they ask for what lines of metrics tell, and tell none."""
+        count, signatures = self._engine.count, self._engine.signatures
+        return all(pattern < count and not signatures[pattern].phase for pattern in hit.patterns)
 
     def _read_held(self, chunk: Chunk) -> None:
-        """Read the lines that were held back, in their order: together where they fit and one by one where not."""
+        """Read the lines that were held back: those of metrics together where they fit, then the messages between."""
         held, self._held = self._held, []
+        if held:
+            self._read_metrics(chunk, held)
+        waiting, self._waiting = self._waiting, []
+        for hit, line, key, shape in waiting:
+            self._learn(key, shape, self._line(chunk, hit, line))
+
+    def _read_metrics(self, chunk: Chunk, held: Sequence[Held]) -> None:
         if len(held) < _TOGETHER:
             for item in held:
                 self._line(chunk, item.hit, item.line)

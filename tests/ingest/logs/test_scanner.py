@@ -12,12 +12,12 @@ from hypothesis import strategies as st
 
 from rca.ingest.logs import scanner as module
 from rca.ingest.logs.loosening import loosen
-from rca.ingest.logs.pattern_database import bytewise
+from rca.ingest.logs.pattern_database import bytewise, parts
 from rca.ingest.logs.scanner import Tally, scanner_for
 
 PATTERNS = (
     r"CUDA out of memory\. Tried to allocate (?P<tried>[\d.]+ \wiB)",
-    r"^Killed$",
+    r"^(?:Killed|Ok)$",
     r"a.{0,9}z.*",
     r"[é]tat",
     r"(?i)nan",
@@ -126,6 +126,22 @@ def test_both_scanners_agree(pieces: list[bytes], end: bytes) -> None:
     for start, stop, above, _ in fast:
         assert not re.search(rb"[\r\n]", text[start:stop])
         assert above == text.count(b"\n", 0, start)
+
+
+@pytest.mark.parametrize("count", [3, 45, 46, 200])
+def test_a_pattern_of_many_words_is_searched_in_parts(count: int) -> None:
+    words = [f"word{number}x?" for number in range(count)]
+    pattern = rf"(?i)\b(?P<key>{'|'.join(words)})[:=] ?(?P<value>\d|-)"
+    found = parts(pattern)
+    assert len(found) == -(-count // 45)
+    texts = [f"a {word[:-2]}={number % 10}" for number, word in enumerate(words)] + ["a word1+3", "key=3"]
+    for text in texts:
+        assert any(re.search(part, text) for part in found) == bool(re.search(pattern, text))
+
+
+@pytest.mark.parametrize("pattern", ["a|b", "a" * 90, "(?:" + "|".join("a" * 90) + ")|b", "a(?:b|c){3}", ""])
+def test_other_patterns_stay_whole(pattern: str) -> None:
+    assert parts(pattern) == [pattern]
 
 
 @pytest.mark.parametrize(
