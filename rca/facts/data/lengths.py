@@ -21,6 +21,7 @@ CATALOGUE: Mapping[str, str] = {
     "labels.ignored_share": "share of label positions that the loss ignores",
     "labels.all_ignored": "samples whose labels are all ignored",
     "labels.offset": "places by which labels run ahead of inputs: 0 as transformers wants them, 1 shifted",
+    "targets.offset": "places by which the targets of a loop of its own run ahead of inputs: 1 as the loss wants them",
     "labels.max": "highest label id",
     "tokens.max_id": "highest token id in samples or batches",
 }
@@ -105,12 +106,14 @@ def labels(events: EventTable) -> Iterator[Fact]:
         whole = np.flatnonzero(ignored.value >= 1.0)
         says = f"In {len(whole)} of {len(ignored)} samples every label is ignored."
         yield from emit("labels.all_ignored", len(whole), says, events=ignored.event_id[whole[:3]])
-    moved = events.metric("labels_offset")
-    if moved is not None and len(moved):
-        values, counts = np.unique(moved.value, return_counts=True)
-        offset = int(values[int(np.argmax(counts))])
-        says = f"In {int(counts.max())} of {len(moved)} examples the label of a place is the input {offset} places on."
-        yield from emit("labels.offset", offset, says, events=moved.event_id[:1])
+    for fact, name in (("labels.offset", "labels_offset"), ("targets.offset", "targets_offset")):
+        moved = events.metric(name)
+        if moved is not None and len(moved):
+            values, counts = np.unique(moved.value, return_counts=True)
+            offset = int(values[int(np.argmax(counts))])
+            many = f"{int(counts.max())} of {len(moved)} examples"
+            told = f"In {many} the label of a place is the input {offset} places on."
+            yield from emit(fact, offset, told, events=moved.event_id[:1])
     for fact, name, words in (
         ("labels.max", "labels_max", "label"),
         ("tokens.max_id", "sequence_max_id", "token id"),

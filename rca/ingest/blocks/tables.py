@@ -24,6 +24,7 @@ from rca.ingest.blocks.kubernetes import (
 from rca.ingest.blocks.listed_settings import PackageLinesParser, VariablesParser
 from rca.ingest.blocks.memory_summary import MemoryStatsParser, MemorySummaryParser
 from rca.ingest.blocks.metric_records import MetricRecordParser
+from rca.ingest.blocks.metric_rows import MetricRowParser
 from rca.ingest.blocks.metric_tables import MetricTableParser
 from rca.ingest.blocks.nvidia_smi import NvidiaSmiParser
 from rca.ingest.blocks.nvidia_smi_query import NvidiaSmiQueryParser
@@ -100,6 +101,7 @@ TABLES: tuple[BlockParser, ...] = (
     ClassificationReportParser(),
     MetricTableParser(),
     MetricRecordParser(),
+    MetricRowParser(),
     ScoreTableParser(),
     ScoreListingParser(),
     TranscriptParser(),

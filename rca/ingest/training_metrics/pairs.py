@@ -116,7 +116,9 @@ _NOT_METRICS = frozenset(
 """Words in front of a number that count, place or join, and measure nothing."""
 _SPLITS = {"train": "loss", "training": "loss", "val": "eval_loss", "valid": "eval_loss", "validation": "eval_loss"}
 _LOSS_LIKE = re.compile(r"(?:[1-9]|1\d)\.\d{3,8}")
-_MEASURED = re.compile(r"acc|f1|auc|iou|\bmap|score|prec|recall|error|r2|bleu|time|size|samples|examples|images|rows", re.I)
+_MEASURED = re.compile(
+    r"acc|f1|auc|iou|\bmap|score|prec|recall|error|r2|bleu|time|size|samples|examples|images|rows", re.I
+)
 _STEP_TIME_KEYS = frozenset({"time", "iter time", "iter_time", "elapsed time per iteration", "step time", "step_avg"})
 _ONE_STEP = frozenset({"step", "iter", "iteration"})
 """Counters that are the time of one step where a short time follows: `step 424.9 ms`."""
@@ -216,7 +218,7 @@ def slots(message: str) -> list[Slot]:
 
 
 def _of_splits(text: str, found: list[Slot]) -> list[Slot]:
-    """Call the numbers of bare splits losses: `step 100 | train 3.2114 | val 3.3020`, where nothing else is told of them.
+    """Call the numbers of bare splits losses: `step 100 | train 3.2114 | val 3.3020`, where nothing else is named.
 
     Only numbers that a share cannot be, with the decimals of a loss, are taken for one.
     """

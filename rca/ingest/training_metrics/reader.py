@@ -84,6 +84,12 @@ def _kinds(readings: Sequence[Reading], phase: str, rank: int | None) -> tuple[l
     return list(kinds.values()), kept
 
 
+def _sized(place: Position) -> bool:
+    """Say whether the only counter is a batch without an end: `batch 32 lr 1e-3` are settings and no progress."""
+    counted = place.step if place.batch is None else place.batch
+    return counted is not None and not (place.strong or place.total or place.length or place.epoch is not None)
+
+
 class Segment(NamedTuple):
     """One line, or one state of a progress bar, with its prefix taken apart."""
 
@@ -289,6 +295,8 @@ class MetricReader:
             return False
         found = slots(message)
         if not any(slot.reading.known for slot in found) and not (len(found) > 1 and place.strong):
+            return False
+        if _sized(place) and {slot.reading.name for slot in found if slot.reading.known} == {"learning_rate"}:
             return False
         values = [slot.reading.pair(message[slot.start : slot.end]) for slot in found]
         self._templates.learn(message, place, found)

@@ -6,8 +6,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
+from typing import Any
 
 import pytest
+
+from rca.ingest.training_metrics.pairs import pairs
 
 Point = tuple[int | None, float]
 
@@ -364,3 +367,25 @@ def test_of_several_losses_in_a_line_the_one_called_loss_is_the_loss(read: Calla
     table = read("train.log", text).table
     assert list(table.metric("loss").value) == [9.1, 9.2, 9.3, 9.4, 9.5]
     assert list(table.metric("lm_loss").value) == [3.1, 3.2, 3.3, 3.4, 3.5]
+
+
+@pytest.mark.parametrize(
+    ("line", "loss", "other"),
+    [
+        ("step   100 | train 3.2114 | lr 1.00e-03", 3.2114, None),
+        ("Epoch 2: train 1.2031, val 1.3033", 1.2031, 1.3033),
+        ("epoch 3 train 0.9112 val 0.8633", None, None),
+        ("epoch 3 train 91.120 val 86.330", None, None),
+        ("epoch 3 accuracy train 1.0000 val 1.0000", None, None),
+    ],
+)
+def test_bare_splits_are_losses(line: str, loss: float | None, other: float | None) -> None:
+    found = {pair.name: pair.value for pair in pairs(line)}
+    assert (found.get("loss"), found.get("eval_loss")) == (loss, other)
+
+
+def test_settings_in_a_line_are_no_progress(read: Any) -> None:
+    found = read(
+        "train.log", "vocab 50257 block 512 batch 32 lr 1e-3\nstep 0 loss 10.9 lr 1e-3\nstep 5 loss 9.1 lr 1e-3\n"
+    )
+    assert found.metrics("learning_rate") == [(0, 1e-3), (5, 1e-3)]

@@ -41,3 +41,16 @@ def test_what_tells_no_offset() -> None:
 def test_dumped_batches(read: Any, name: str, text: str) -> None:
     values = {value for _step, value in read(name, text + "\n").metrics("labels_offset")}
     assert values == {1.0}
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        f"sample x[0,:15] = {IDS}\nsample y[0,:15] = {IDS}\n",
+        f"xb: tensor([{IDS}])\nshape (1, 15)\nyb: tensor([{IDS}])\n",
+    ],
+)
+def test_targets_of_a_loop_of_its_own(read: Any, text: str) -> None:
+    found = read("train.log", text)
+    assert [value for _step, value in found.metrics("targets_offset")] == [0.0]
+    assert found.metrics("labels_offset") == []
