@@ -31,6 +31,8 @@ class Moment(NamedTuple):
     names: tuple[str, ...]
     ranks: tuple[int, ...] = ()
     """Whose message it is."""
+    again: tuple[TimelineEntry, ...] = ()
+    """Where else it was said, in the order of time."""
 
 
 def telling(moments: Sequence[Moment], count: int) -> tuple[Moment, ...]:
@@ -101,7 +103,12 @@ def _beside(first: TimelineEntry, other: TimelineEntry) -> bool:
 
 def _joined(moment: Moment, other: Moment) -> Moment:
     entry = moment.entry.model_copy(update={"count": moment.entry.count + other.entry.count})
-    return Moment(entry, moment.ids + other.ids, moment.names, tuple(dict.fromkeys(moment.ranks + other.ranks)))
+    return moment._replace(
+        entry=entry,
+        ids=moment.ids + other.ids,
+        ranks=tuple(dict.fromkeys(moment.ranks + other.ranks)),
+        again=(*moment.again, other.entry),
+    )
 
 
 def _at(entry: TimelineEntry, failure: Failure) -> bool:

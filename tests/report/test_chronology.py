@@ -62,6 +62,7 @@ def test_what_all_ranks_say_is_one_row_unless_it_may_be_the_failure() -> None:
     rows = chronology(run(*hello, *errors))
     assert [row.ids for row in rows] == [("tl-0", "tl-1"), ("tl-2",), ("tl-3",)]
     assert [(row.ranks, row.entry.count) for row in rows] == [((0, 1), 2), ((0,), 1), ((1,), 1)]
+    assert [entry.id for entry in rows[0].again] == ["tl-1"]
     followed = [row.model_copy(update={"role": "cascade"}) for row in errors]
     assert [row.ranks for row in chronology(run(*hello, *followed))] == [(0, 1), (0, 1)]
     assert len(moments(run(*hello, *followed))) == 4

@@ -15,6 +15,9 @@ from ..samples import healthy, lr_too_high, oom_on_many_ranks, unknown
 from ..test_baseline import compared
 from ..test_tables import TABLE
 
+OWN = ("loading the data", "building the model", "compiling", "resuming", "warming up")
+"""What only one rank says; the others of a timeline are one row a message."""
+
 
 def confirmed() -> Diagnosis:
     """Learning rate too high; the first experiment can be repeated by a script with lines of every length."""
@@ -29,7 +32,11 @@ def distributed() -> Diagnosis:
     diagnosis = oom_on_many_ranks()
     first, *rest = diagnosis.experiments
     tabled = first.model_copy(update={"table": TABLE, "verdict": "mitigates"})
-    return diagnosis.model_copy(update={"experiments": (tabled, *rest)})
+    said = [
+        diagnosis.timeline[0].model_copy(update={"id": f"own{number}", "line": number, "text": text})
+        for number, text in enumerate(OWN, 1)
+    ]
+    return diagnosis.model_copy(update={"experiments": (tabled, *rest), "timeline": (*said, *diagnosis.timeline)})
 
 
 def baseline() -> Diagnosis:
