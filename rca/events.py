@@ -55,21 +55,20 @@ SCHEMA = pa.schema(
 )
 """Columns of one ingested part; `event_table` puts `event_id` in front."""
 
-_COLUMNS = tuple(SCHEMA.names)
-
 
 class EventBuilder:
-    """Collects the events of one source in columns."""
+    """Collects the events of one source."""
 
     def __init__(self, source: str, *, rank: int | None = None, host: str | None = None) -> None:
         self.source = source
         self.rank = rank
         self.host = host
-        self._columns: dict[str, list[Any]] = {name: [] for name in _COLUMNS}
+        self._rows: list[tuple[Any, ...]] = []
+        """Values of one event each, in the order of `SCHEMA`."""
         self._bulk: list[pa.Table] = []
 
     def __len__(self) -> int:
-        return len(self._columns["source"]) + sum(int(part.num_rows) for part in self._bulk)
+        return len(self._rows) + sum(int(part.num_rows) for part in self._bulk)
 
     def add(
         self,
@@ -111,8 +110,7 @@ class EventBuilder:
             None if text is None else text[:MAX_TEXT],
             None if not attrs else json.dumps(attrs, ensure_ascii=False, sort_keys=True, default=str),
         )
-        for column, item in zip(self._columns.values(), row, strict=True):
-            column.append(item)
+        self._rows.append(row)
 
     def extend(self, length: int, **columns: Any) -> None:
         """Add `length` events at once; each column is an array of that length or one value for all rows.
@@ -138,11 +136,12 @@ class EventBuilder:
         """Return the collected events as one Arrow table of `SCHEMA`."""
         if not len(self):
             return empty_events()
-        arrays = [_column(self._columns[field.name], field.type) for field in SCHEMA]
+        columns = zip(*self._rows, strict=True) if self._rows else ((),) * len(SCHEMA)
+        arrays = [_column(items, field.type) for items, field in zip(columns, SCHEMA, strict=True)]
         return pa.concat_tables([pa.Table.from_arrays(arrays, schema=SCHEMA), *self._bulk])
 
 
-def _column(items: list[Any], kind: pa.DataType) -> pa.Array:
+def _column(items: Sequence[Any], kind: pa.DataType) -> pa.Array:
     """Return a column; a number that it cannot hold is left out, because it must not cost the source."""
     try:
         return pa.array(items, type=kind)

@@ -33,7 +33,7 @@ class BoundedEvents(EventBuilder):
             return
         self._left -= 1
         super().add(**columns)
-        self._room -= sum(len(self._columns[name][-1] or "") for name in ("text", "attrs"))
+        self._room -= sum(len(text or "") for text in self._rows[-1][-2:])
 
 
 class Repeats:
