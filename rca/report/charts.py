@@ -149,9 +149,10 @@ def _panels(series: Sequence[Series], diagnosis: Diagnosis) -> tuple[list[Panel]
         shown += len(lines)
         units = [unit for unit in dict.fromkeys(s.unit for s in lines) if unit]
         shown_lines = [Line(_line_name(s, lines), s.points) for s in lines]
+        one = lines[0].label if len({s.name for s in lines}) == 1 else ""
         panels.append(
             Panel(
-                title=one_line(title, limit=60) + (f", {one_line(', '.join(units), limit=20)}" if units else ""),
+                title=one_line(one or title, limit=60) + (f", {one_line(', '.join(units), limit=20)}" if units else ""),
                 lines=(*shown_lines, *_healthy(lines, shown_lines, diagnosis)),
                 log=any(s.log_scale for s in lines),
                 zero=zero,

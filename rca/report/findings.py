@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 
-from rca.diagnosis import Diagnosis, Evidence
+from rca.diagnosis import Diagnosis, Evidence, Fix
 from rca.report.words import say, word
 
 _LONG = 40
@@ -28,6 +28,11 @@ def told_once(evidence: Iterable[Evidence]) -> tuple[Evidence, ...]:
             stop = "。" if colon.group() == "：" else "."
             shown.append(item.model_copy(update={"says": item.says[: colon.start()] + stop}))
     return tuple(shown)
+
+
+def risk(fix: Fix) -> str:
+    """What a change may cost; nothing where a rule says that there is none."""
+    return "" if fix.risk.rstrip(".。").lower() == say("fix.no_risk").rstrip(".。").lower() else fix.risk
 
 
 def found(result: str) -> str:

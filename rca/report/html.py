@@ -22,7 +22,7 @@ from rca.report import measures, words
 from rca.report import outline as plan
 from rca.report.charts import figures
 from rca.report.chronology import FAILURE_ID, Moment, chronology
-from rca.report.findings import found, told_once
+from rca.report.findings import found, risk, told_once
 from rca.report.json_report import DATA_ID, embedded
 from rca.report.markdown import summary
 from rca.report.scripts import script_place
@@ -193,6 +193,7 @@ def _environment() -> Environment:
         pager=plan.pager_command,
         once=told_once,
         found=found,
+        risk=risk,
         context=context_lines,
         strength=words.strength,
         level=words.level,

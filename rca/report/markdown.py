@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from rca.baseline import Baseline
 from rca.diagnosis import Diagnosis, Evidence
 from rca.report.chronology import chronology, telling
-from rca.report.findings import told_once
+from rca.report.findings import risk, told_once
 from rca.report.markdown_experiments import SPARE, experiments, script, tables
 from rca.report.markdown_marks import Section, cells, code, escaped, fenced
 from rca.report.measures import (
@@ -168,8 +168,8 @@ def _fixes(lead: Candidate) -> list[str]:
         lines.append(f"{position}. **{escaped(paragraph(fix.action))}** {escaped(fix.why)}".rstrip())
         if fix.snippet:
             lines += ["", *(f"   {line}" for line in fenced(fix.snippet, fix.language).splitlines()), ""]
-        if fix.risk:
-            lines.append(f"   {say('fix.risk')} {escaped(fix.risk)}  ")
+        if risk(fix):
+            lines.append(f"   {say('fix.risk')} {escaped(risk(fix))}  ")
         if fix.verify:
             verify = code(fix.verify, limit=400) if is_command(fix.verify) else escaped(fix.verify)
             lines.append(f"   {say('fix.verify')} {verify}")

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from typing import Literal
 
 from rca.diagnosis import Diagnosis, Evidence, Fix, Round
+from rca.report.findings import risk
 from rca.report.measures import one_line, percent, seconds, signed, size
 from rca.report.outline import Outline, place
 from rca.report.words import count, paragraph, say, shown, strength, word
@@ -24,7 +25,7 @@ def said(item: Evidence, *, verbose: int) -> str:
 
 def about(fix: Fix) -> str:
     """What to change, why it helps and what it risks."""
-    return paragraph(fix.action, fix.why, f"({fix.risk})" if fix.risk else "")
+    return paragraph(fix.action, fix.why, f"({risk(fix)})" if risk(fix) else "")
 
 
 def more(diagnosis: Diagnosis, plan: Outline, verbose: int) -> More:

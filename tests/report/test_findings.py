@@ -1,7 +1,7 @@
 from __future__ import annotations
 
-from rca.diagnosis import Evidence
-from rca.report.findings import expectations, found, told_once
+from rca.diagnosis import Evidence, Fix
+from rca.report.findings import expectations, found, risk, told_once
 
 from .samples import lr_too_high
 
@@ -30,3 +30,8 @@ def test_expectations_are_those_of_the_round_that_chose_the_experiment() -> None
 def test_the_verdict_of_a_round_is_told_in_words() -> None:
     assert found("not_testable: The step: it was too long.") == "not testable here: The step: it was too long."
     assert found("Nothing was left") == "Nothing was left"
+
+
+def test_a_risk_that_is_none_is_not_told() -> None:
+    told = [risk(Fix(action="a", risk=text)) for text in ("None.", "none", "Slower.", "")]
+    assert told == ["", "", "Slower.", ""]
