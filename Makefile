@@ -30,5 +30,5 @@ samples:          ## make sample_logs/ again by really running the faulty jobs
 eval:             ## score the labelled incidents beside the checkout, rules only
 	$(PYTHON) -m rca eval ../shared/cases --experiments none
 
-screenshots:      ## make docs/screenshots.md again from real reports (needs Chromium)
+screenshots:      ## make reports/sample and docs/screenshots.md again from real reports (needs Chromium)
 	$(PYTHON) docs/screenshots.py

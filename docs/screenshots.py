@@ -1,4 +1,4 @@
-"""Screenshots of real reports for docs/screenshots.md: `make screenshots`.
+"""The sample report in reports/sample and screenshots of real reports for docs/screenshots.md: `make screenshots`.
 
 Four runs are analysed, one a kind of page, and their reports are photographed in Debian's Chromium: light, dark, on a
 telephone, and as the terminal shows them. Needs the packages of the `test` extra and Chromium.
@@ -22,6 +22,8 @@ from rich.text import Text
 
 DOCS = Path(__file__).resolve().parent
 SAMPLES = DOCS.parent / "sample_logs"
+SAMPLE_REPORT = Path("reports/sample")
+"""From the folder of the checkout, so that the README can show what was printed."""
 COLOURS = 96
 """Of a picture's palette: text and charts need few, and the picture is a quarter of the size."""
 LOOKS: dict[str, dict[str, Any]] = {
@@ -81,6 +83,16 @@ def photograph(browser: Browser, page: Path, picture: Path, *, whole: bool = Fal
     image.quantize(COLOURS, dither=Image.Dither.NONE).save(picture, optimize=True)
 
 
+def sample_report(browser: Browser) -> None:
+    """Make the committed report again, print the summary for the README, and photograph the page."""
+    shutil.rmtree(SAMPLE_REPORT, ignore_errors=True)
+    run = "sample_logs/fp16_overflow/run"
+    subprocess.run([sys.executable, "-m", "rca", "analyze", run, "-o", str(SAMPLE_REPORT)], check=True)
+    (page,) = SAMPLE_REPORT.resolve().glob("*.html")
+    look: dict[str, Any] = {"viewport": {"width": 1280, "height": 1500}, "color_scheme": "light"}
+    photograph(browser, page, SAMPLE_REPORT / "report.png", **look)
+
+
 def main() -> None:
     """Make all pictures and the page that shows them."""
     pictures = DOCS / "screenshots"
@@ -99,6 +111,7 @@ def main() -> None:
             path for name in ("chromium", "chromium-browser", "google-chrome") if (path := shutil.which(name))
         )
         browser = playwright.chromium.launch(executable_path=chromium, args=["--no-sandbox", "--disable-gpu"])
+        sample_report(browser)
         for kind, title in KINDS.items():
             run, experiments = runs[kind]
             page, shown = analysed(run, room / kind, experiments=experiments)
