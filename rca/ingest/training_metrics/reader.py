@@ -22,29 +22,12 @@ from rca.ingest.training_metrics.counters import Position, position
 from rca.ingest.training_metrics.dicts import is_summary, logged_steps, metric_dict
 from rca.ingest.training_metrics.epoch_titles import EpochTitles
 from rca.ingest.training_metrics.line_template import LineTemplate, LineTemplates
-from rca.ingest.training_metrics.memory_lines import TRIGGERS as MEMORY
 from rca.ingest.training_metrics.memory_lines import memory_lines
 from rca.ingest.training_metrics.pairs import Pair, Reading, entry, pairs, rate, slots
-from rca.ingest.training_metrics.serving import TRIGGERS as SERVING
 from rca.ingest.training_metrics.serving import serving
 from rca.ingest.training_metrics.step_counter import StepCounter
 from rca.ingest.training_metrics.time_left import TimeLeft
-from rca.ingest.training_metrics.timers import TRIGGERS as TIMERS
 from rca.ingest.training_metrics.timers import timers
-
-TRIGGERS = (
-    r"(?i)(?:(?:loss|\bsteps?|epoch|\bep|\btrl|\btel|ppl)[\w()]{0,12}|"
-    r"(?:\b|_)(?:iter(?:ation)?s?|updates?|batch(?:es)?)(?:[_(\d][\w()]{0,12})?)['\"]?[ \t:=#|\[(]{0,16}['\"(\[]{0,2}"
-    r"(?:(?:np\.)?float\d\d\()?[-+]?(?:\d|nan\b|inf(?:inity)?\b)",
-    r"\d%(?: Completed)? ?\|",
-    r"(?i)\d[ =:>]{0,3}\[?[ \d/]{0,12}\]? ?\|?loss",
-    r"(?i)(?:reducing|reduce)\b.{0,40}loss scale|loss scale: [0-9.]+, (?:reducing|but)",
-    r"\bit[=:] ?\d",
-    *SERVING,
-    *TIMERS,
-    *MEMORY,
-)
-"""Patterns of lines that may hold metrics."""
 
 _LOSS_SCALE = re.compile(
     r"Attempted loss scale: (?P<tried>[\d.e+]{1,20})(?:, reducing to (?P<now>[\d.e+]{1,20}))?"
