@@ -7,6 +7,7 @@ from collections.abc import Iterator
 
 from rca.diagnosis import Arm, Effect, Experiment, Round, Table
 from rca.report.colour import paint
+from rca.report.findings import verdict_words
 from rca.report.measures import clean, one_line, seconds
 from rca.report.table_text import table_text
 from rca.report.translation import translated
@@ -25,7 +26,6 @@ def experiment_text(
     `round_` is the entry of the log, for what the outcome did to the probabilities.
     """
     experiment = translated(experiment)
-    verdict = say("experiment." + experiment.verdict)
     lines = [
         paint(cut(f"{experiment.id}: {one_line(experiment.title)}", width), "strong", on=colour),
         *_row(say("arms.question"), experiment.question, width),
@@ -35,7 +35,7 @@ def experiment_text(
         *_arms(experiment),
         *_row(say("arms.effect"), _effect(experiment.effect), width),
         *_table(experiment.table, width, colour),
-        *_row(say("arms.verdict"), paragraph(verdict, experiment.reason), width),
+        *_row(say("arms.verdict"), paragraph(verdict_words(experiment), experiment.reason), width),
         *(_row(say("arms.believed"), _believed(round_), width) if round_ is not None else ()),
         *_row(say("arms.shown_on"), experiment.scope, width),
         *_row(say("arms.left_out"), say("list.part").join(experiment.not_carried_over), width),

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 
-from rca.diagnosis import Diagnosis, Evidence, Fix
+from rca.diagnosis import Diagnosis, Evidence, Experiment, Fix
 from rca.report.words import say, word
 
 _LONG = 40
@@ -33,6 +33,12 @@ def told_once(evidence: Iterable[Evidence]) -> tuple[Evidence, ...]:
 def risk(fix: Fix) -> str:
     """What a change may cost; nothing where a rule says that there is none."""
     return "" if fix.risk.rstrip(".。").lower() == say("fix.no_risk").rstrip(".。").lower() else fix.risk
+
+
+def verdict_words(experiment: Experiment) -> str:
+    """The verdict of an experiment, and that its fault was planted where it was: that is less than a reproduction."""
+    verdict = say("experiment." + experiment.verdict)
+    return say("text.planted", verdict=verdict) if experiment.planted else verdict
 
 
 def found(result: str) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from rca.diagnosis import Diagnosis, Experiment
-from rca.report.findings import expectations
+from rca.report.findings import expectations, verdict_words
 from rca.report.markdown_marks import Section, cells, code, escaped, fenced
 from rca.report.measures import number, numbers_list, percent, seconds
 from rca.report.outline import Outline
@@ -15,6 +15,8 @@ from rca.report.words import count, say
 
 SPARE = 9
 """Rank of what is left out without a word where there is no room: it lies beside the report as well."""
+COMMAND = 300
+"""Characters of a command that repeats an experiment: a longer one stands in page and JSON, for half of it is none."""
 
 
 def experiments(diagnosis: Diagnosis, plan: Outline) -> list[str]:
@@ -25,8 +27,7 @@ def experiments(diagnosis: Diagnosis, plan: Outline) -> list[str]:
 
 
 def _experiment(experiment: Experiment) -> list[str]:
-    verdict = say("experiment." + experiment.verdict)
-    told = say("experiment.told", title=escaped(experiment.title), verdict=verdict)
+    told = say("experiment.told", title=escaped(experiment.title), verdict=verdict_words(experiment))
     lines = [
         f"- **{told}** {escaped(experiment.reason)}",
         f"  - {say('round.prediction')} {escaped(experiment.prediction)}",
@@ -43,14 +44,14 @@ def _experiment(experiment: Experiment) -> list[str]:
         lines.append(f"  - {what}{say('colon')}{number(effect.value)} {interval}")
     if experiment.scope:
         lines.append(f"  - {say('experiment.scope')} {escaped(experiment.scope)}")
-    if experiment.repro:
-        lines.append(f"  - {say('experiment.repeat')} {code(experiment.repro, limit=300)}")
+    if experiment.repro and len(experiment.repro) <= COMMAND:
+        lines.append(f"  - {say('experiment.repeat')} {code(experiment.repro, limit=COMMAND)}")
     return lines
 
 
 def _expected_of(diagnosis: Diagnosis, experiment: Experiment) -> list[str]:
     rows = [
-        f"{escaped(cause)} {say('column.confirms')} {percent(yes)}, {say('column.refutes')} {percent(no)}"
+        f"{escaped(cause)}{say('colon')}{say('column.confirms')} {percent(yes)}, {say('column.refutes')} {percent(no)}"
         for cause, yes, no, _ in expectations(diagnosis, experiment.id)[:3]
     ]
     return [f"  - {say('round.expected')}{say('colon')}{'; '.join(rows)}"] if rows else []

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from rca.baseline import Baseline
 from rca.diagnosis import Diagnosis, Evidence, Fix
 from rca.report.colour import paint
-from rca.report.findings import told_once
+from rca.report.findings import told_once, verdict_words
 from rca.report.measures import clean, one_line, percent, seconds
 from rca.report.outline import Candidate, Outline, circumstance_list, outline, place, reading_summary
 from rca.report.scripts import script_place
@@ -138,10 +138,7 @@ class TextReport:
 
     def _experiments(self, diagnosis: Diagnosis, plan: Outline) -> Iterator[str]:
         for experiment in plan.tried:
-            verdict = say("experiment." + experiment.verdict)
-            if experiment.planted:
-                verdict = say("text.planted", verdict=verdict)
-            told = say("experiment.told", title=experiment.title, verdict=verdict)
+            told = say("experiment.told", title=experiment.title, verdict=verdict_words(experiment))
             yield from self._note(say("text.tested"), f"{told} {experiment.reason} ({seconds(experiment.seconds)})")
             table = experiment.table
             if table is not None and table.paste and first_with(table, plan.tried) is experiment:

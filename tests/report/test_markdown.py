@@ -87,3 +87,17 @@ def test_fences_are_longer_than_what_they_hold() -> None:
     lines = fenced("a\n````\n</details>\n", "py<thon>").splitlines()
     assert lines[0] == "`````python"
     assert lines[-1] == "`````"
+
+
+def test_an_experiment_says_that_its_fault_was_planted_and_no_command_is_cut() -> None:
+    diagnosis = lr_too_high()
+    first, *rest = diagnosis.experiments
+
+    def told(**changed: object) -> str:
+        experiments = (first.model_copy(update=changed), *rest)
+        return MarkdownReport().render(diagnosis.model_copy(update={"experiments": experiments}))
+
+    assert "confirmed on a planted fault.**" in told(planted=True)
+    assert "planted" not in told(planted=False)
+    assert f"`{'x' * 299}`" in told(repro="x" * 299)
+    assert "xxx" not in told(repro="x" * 2_000)
