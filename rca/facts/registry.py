@@ -30,7 +30,7 @@ from rca.facts.machine import (
 from rca.facts.memory import allocator_table, device_memory, host_memory, memory_arithmetic, memory_snapshot, oom
 from rca.facts.model import model_folder, model_tokens, parameters
 from rca.facts.serving import generation_settings, inference, repeated_inputs, server_load, transcripts, truncation
-from rca.facts.speed import profiler_table, ranks, step_parts, throughput, trace, trace_ranks
+from rca.facts.speed import compilations, profiler_table, rank_spread, ranks, step_parts, throughput, trace, trace_ranks
 from rca.facts.training import (
     approach,
     data_passes,
@@ -104,7 +104,9 @@ MODULES = (
     score_trend,
     server_load,
     throughput,
+    compilations,
     ranks,
+    rank_spread,
     reference_curve,
     repeated_inputs,
     telemetry,

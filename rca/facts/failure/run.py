@@ -40,6 +40,7 @@ CATALOGUE: Mapping[str, str] = {
 REACHED = 0.995
 """Reached share of the plan that counts as done: the last logging interval may be missing."""
 _SERVING = ("vllm.", "sglang.", "tgi.", "server.", "serving.", "llama_cpp.", "triton_server.", "uvicorn.")
+_GENERATES = frozenset({"max_model_len", "max_new_tokens", "num_beams", "num_return_sequences"})
 _STACKS = (
     ("train", re.compile(r"trainer\.(?:train|fit)|\.fit\(|training_step|train_(?:loop|epoch|one)|backward|\btrain\b")),
     ("inference", re.compile(r"\bgenerate\b|execute_model|engine_core|api_server|\bserve\b|pipeline\(")),
@@ -174,7 +175,7 @@ def kind(events: EventTable) -> Iterator[Fact]:
     settings = {event.name for event in events.of_kind("config")}
     if names & set(_TRAIN_METRICS) or "run.started" in said or {"optimizer", "gradient_accumulation_steps"} & settings:
         value = "train"
-    elif any(name.startswith(_SERVING) for name in said) or {"max_model_len", "max_new_tokens"} & settings:
+    elif any(name.startswith(_SERVING) for name in said) or _GENERATES & settings:
         value = "inference"
     elif names & set(_EVAL_METRICS) or "run.evaluation_started" in said:
         value = "eval"

@@ -21,7 +21,7 @@ _UNITS = {"BYTES": 1, "KB": 2**10, "MB": 2**20, "GB": 2**30, "TB": 2**40}
 
 _PATTERNS = {
     "tried_bytes": rf"[Tt]ried to allocate {_SIZE}",
-    "capacity_bytes": rf"(?:total capaci?ty of|(?:GPU [0-9]+; )) ?{_SIZE}",
+    "capacity_bytes": rf"(?:total capaci?ty of|(?:(?:GPU|NPU|XPU|MLU) [0-9]+; )) ?{_SIZE}",
     "free_bytes": rf"{_SIZE} (?:is )?free",
     "used_bytes": rf"(?:this process has|[Pp]rocess has) {_SIZE} memory in use",
     "allocated_bytes": rf"(?:Of the allocated memory {_SIZE} is allocated|{_SIZE} already allocated)",
@@ -128,7 +128,7 @@ def _raises_oom(event: Event) -> bool:
     return (
         name in _EXCEPTIONS
         and "out of memory" in text
-        and any(word in text for word in ("CUDA", "HIP", "XPU", "GPU", "NPU"))
+        and any(word in text for word in ("CUDA", "HIP", "XPU", "GPU", "NPU", "MLU", "MUSA"))
     )
 
 

@@ -79,6 +79,7 @@ _PHASES: tuple[tuple[str, re.Pattern[str]], ...] = (
     ),
 )
 """Most specific first. `optimizer` only counts on the innermost frames: a training step is named after it as well."""
+_OPTIMIZER_FILE = re.compile(r"(?m)(?:^|/)(?:optim(?:izers?)?/[\w/]+|\w*optimizer|adam\w*)\.py$")
 _IN_TRAINING = re.compile(r"\btrain(?:ing)?_step\b|\w_train_step\b")
 """Deeper on the stack than the name of an evaluation, this says that `train_and_evaluate` was training."""
 _ATTENTION = re.compile(r"attention|attn|softmax|logits|lm_head|cross_entropy|baddbmm|\.float\(\)")
@@ -185,7 +186,8 @@ def oom_phase(events: EventTable, head: OutOfMemory) -> str | None:
         stack = stack_text(frames)
         outer = next((name for name in ("eval", "generate") if dict(_PHASES)[name].search(stack)), None)
         inner = "\n".join(line for line in stack_text(frames[-4:]).splitlines())
-        if dict(_PHASES)["optimizer"].search(inner):
+        files = "\n".join(str(frame.get("file") or "") for frame in frames[-2:])
+        if dict(_PHASES)["optimizer"].search(inner) or _OPTIMIZER_FILE.search(files):
             return "optimizer"
         if outer is not None and _deepest(frames, dict(_PHASES)[outer]) > _deepest(frames, _IN_TRAINING):
             return outer

@@ -50,6 +50,9 @@ EDGE = 0.2
 MIN_TREND = 8
 """Points below which a beginning and an end cannot be told apart."""
 
+ONE_SAVE_S = 2.0
+"""Files that are written within two seconds of the one before belong to the same checkpoint."""
+
 _SAVE_METRIC = re.compile(r"(?:^|[/._ -])(?:save|checkpoint|ckpt)[a-z_/. -]{0,20}(?:time|seconds|secs?|_s|duration)$")
 
 
@@ -230,7 +233,8 @@ def saving(events: EventTable) -> Iterator[Fact]:
                 )
                 rows = [(value, int(event_id)) for value, event_id in pairs if np.isfinite(value) and value > 0]
                 by_source.setdefault((series.source, series.rank), []).extend(rows)
-    if not any(by_source.values()):
+    by_source = by_source if any(by_source.values()) else _between_lines(events)
+    if not by_source:
         return
     # Every rank tells of the same save, so the one that tells most stands for all.
     (source, _), rows = max(
@@ -247,6 +251,29 @@ def saving(events: EventTable) -> Iterator[Fact]:
         share = min(float(seconds.sum()) / whole, 1.0)
         says = f"Writing checkpoints took {number(float(seconds.sum()))} s of {number(whole)} s, {percent(share)}."
         yield from emit("checkpoint.save_share", share, says, events=ids)
+
+
+def _between_lines(events: EventTable) -> dict[tuple[str, int | None], list[tuple[float, int]]]:
+    """Return seconds and event of each save whose beginning and end have lines with a time, several files as one."""
+    began: dict[tuple[str, int | None], int] = {}
+    ended: dict[tuple[str, int | None], int] = {}
+    found: dict[tuple[str, int | None], list[tuple[float, int]]] = {}
+    lines = (*events.named("checkpoint.save_began", kind="log"), *events.named("checkpoint.saved", kind="log"))
+    for event in sorted(lines, key=lambda item: item.event_id):
+        key = event.source, event.rank
+        if event.time is None:
+            continue
+        if event.name == "checkpoint.save_began":
+            began[key] = event.time
+        elif key in began:
+            rows = found.setdefault(key, [])
+            took = (event.time - began.pop(key)) / 1e6
+            if rows and event.time - took * 1e6 - ended[key] < ONE_SAVE_S * 1e6:
+                rows[-1] = rows[-1][0] + took, event.event_id
+            else:
+                rows.append((took, event.event_id))
+            ended[key] = event.time
+    return {key: rows for key, rows in found.items() if sum(seconds for seconds, _ in rows) > 0}
 
 
 def _duration(events: EventTable, source: str) -> float | None:

@@ -221,6 +221,9 @@ def add_container(
     )
     code = known.get("last_exit_code", known.get("exit_code"))
     running = str(known.get("state", "")).lower() == "running" and "last_exit_code" not in known
+    if known.get("exit_code") == 0 and "last_exit_code" in known and str(known.get("reason")) == "Completed":
+        add_exit(out, 0, line=line, offset=offset, text="The container completed after a restart.")
+        return
     if isinstance(code, int) and not running and code != 0:
         extra = {"container": known.get("container"), "reason": reason, "signal": signal_of(code)}
         add_exit(out, code, line=line, offset=offset, attrs=extra)

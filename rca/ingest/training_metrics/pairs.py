@@ -33,7 +33,8 @@ _PAIR = re.compile(
 _SUFFIXED = re.compile(
     r"(?<![\w.:/-])(?P<value>\d[\d,]*\.?\d*(?:[eE][-+]?\d+)?) ?"
     r"(?P<unit>s(?:ec)?/(?:step|it(?:er(?:ation)?)?|batch)|ms/(?:step|it(?:er(?:ation)?)?)|(?:it|its|steps?)/s(?:ec)?|"
-    r"(?:tok(?:en)?s?|samples?|img|imgs|images|ex(?:amples)?|seqs?|words?)/s(?:ec(?:ond)?)?)(?![\w/])"
+    r"(?:tok(?:en)?s?|samples?|img|imgs|images|ex(?:amples)?|seqs?|words?|sent(?:ence)?s?|docs?|utt(?:erance)?s?|req(?:uest)?s?|"
+    r"prompts?|rows?)/s(?:ec(?:ond)?)?)(?![\w/])"
 )
 _JOINED = re.compile(
     r"(?<![\w./-])(?P<key>loss|acc|accuracy|ppl)_(?P<value>\d{1,9}\.\d{1,20}(?:[eE][-+]?\d+)?)(?![\w.])"
@@ -120,6 +121,8 @@ _MEASURED = re.compile(
     r"acc|f1|auc|iou|\bmap|score|prec|recall|error|r2|bleu|time|size|samples|examples|images|rows", re.I
 )
 _STEP_TIME_KEYS = frozenset({"time", "iter time", "iter_time", "elapsed time per iteration", "step time", "step_avg"})
+_SOURCE_FILES = (".py", ".cc", ".cpp", ".cu", ".rs")
+"""`train.py:88]` says where a line was printed."""
 _ONE_STEP = frozenset({"step", "iter", "iteration"})
 """Counters that are the time of one step where a short time follows: `step 424.9 ms`."""
 _PEAKS = frozenset({"peak", "max", "used"})
@@ -277,7 +280,7 @@ def entry(key: str) -> Reading:
 @lru_cache(maxsize=4096)
 def _name(key: str) -> str | None:
     low = key.lower().strip()
-    if len(low) < 2 or low in _NOT_METRICS:
+    if len(low) < 2 or low in _NOT_METRICS or low.endswith(_SOURCE_FILES):
         return None
     if low.rsplit(" ", 1)[-1] in _NOT_METRICS and canonical_metric(low) not in _KNOWN:
         return None

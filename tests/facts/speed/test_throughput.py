@@ -164,3 +164,16 @@ def test_rhythm_needs_normal_steps_between() -> None:
     assert rhythm(steps, steps % 5 == 0) == 5
     assert rhythm(steps, steps < 3) is None
     assert rhythm(np.zeros(20), steps % 5 == 0) is None
+
+
+def test_saves_are_timed_by_their_first_and_last_lines() -> None:
+    run = Run()
+    run.log("run.started", role="benign", after=0)
+    for start in (100, 400, 700):
+        for offset, name in ((0, "save_began"), (20, "saved"), (21, "save_began"), (61, "saved")):
+            run.log(f"checkpoint.{name}", role="benign", after=start + offset)
+    run.log("run.evaluation_started", role="benign", after=1000)
+    found = run.values()
+    assert found["checkpoint.saves"] == 3
+    assert found["checkpoint.save_s"] == pytest.approx(60)
+    assert found["checkpoint.save_share"] == pytest.approx(0.18)

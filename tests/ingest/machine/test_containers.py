@@ -103,3 +103,12 @@ def test_a_broken_pod_is_read_as_far_as_it_goes(read: Any) -> None:
 def test_exit_codes_name_their_signal(code: int, number: int, name: str | None) -> None:
     assert signed(code) == number
     assert signal_of(code) == name
+
+
+def test_a_container_that_completed_after_a_restart_ended_well(read: Any) -> None:
+    ended = {"name": "t", "restartCount": 1, "lastState": {"terminated": {"exitCode": 143, "reason": "Error"}}}
+    ended["state"] = {"terminated": {"exitCode": 0, "reason": "Completed"}}
+    pod = {"apiVersion": "v1", "kind": "Pod", "spec": {"containers": [{"name": "t"}]}}
+    found = read("pod.json", json.dumps({**pod, "status": {"containerStatuses": [ended]}}))
+    assert found.one("process.exit").value == 0
+    assert found.one("system.container").attr("last_exit_code") == 143

@@ -327,6 +327,12 @@ SHAPES: list[tuple[str, str, Mapping[str, Sequence[Point]]]] = [
         {"step_time": [(20, 0.4241), (40, 0.4317)], "loss": [(20, 2.31), (40, 2.22)]},
     ),
     (
+        "sentences a second, and the place in the source in front",
+        "I0202 10:00:00.123456 140210 decode.py:88] batch=1 32 sentences (0.51 sent/s)\n"
+        "I0202 10:01:00.123456 140210 decode.py:88] batch=2 32 sentences (0.52 sent/s)\n",
+        {"throughput": [(1, 0.51), (2, 0.52)], "decode.py": []},
+    ),
+    (
         "batches of one accumulated step",
         "micro 1/32 loss 1.5 mem peak=26.5 GiB\nmicro 2/32 loss 1.4 mem peak=27.5 GiB\n",
         {"loss": [(None, 1.5), (None, 1.4)], "memory_allocated": [(None, 26.5), (None, 27.5)]},
