@@ -60,8 +60,9 @@ def analysed(run: Path, into: Path, *, experiments: str) -> tuple[Path, str]:
     command = [sys.executable, "-m", "rca", "analyze", str(run), "--experiments", experiments, "--budget", "10m"]
     subprocess.run([*command, "-o", str(into), "-f", "html", "-q"], check=True, stdout=subprocess.DEVNULL)
     (page,) = into.glob("*.html")
-    show = [sys.executable, "-m", "rca", "report", str(page), "--color", "always"]
-    return page, subprocess.run(show, check=True, capture_output=True, text=True, encoding="utf-8").stdout
+    show = [sys.executable, "-m", "rca", "report", page.name, "--color", "always"]
+    shown = subprocess.run(show, check=True, capture_output=True, text=True, encoding="utf-8", cwd=into)
+    return page, shown.stdout
 
 
 def terminal(shown: str, file: Path) -> Path:

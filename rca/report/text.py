@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import posixpath
+import re
 import shlex
 from collections.abc import Iterator
 
@@ -22,6 +23,8 @@ from rca.report.wrapping import columns, cut, wrapped
 LEVELS = {"confirmed": "error", "suspected": "error", "unknown": "unknown", "none": "ok"}
 REASONS = 3
 """Reasons shown; the report holds all."""
+_COMMAND = re.compile(r"(?P<says>[^`]+[.。])\s*`(?P<command>[^`]+)`")
+"""A step that ends in the command that takes it, which no line may break."""
 WINDOW = 4
 """Rows of what was observed."""
 DIFFERENCES = 4
@@ -145,8 +148,8 @@ class TextReport:
                 yield from self._note(say("text.paste"), say("table.paste_how"))
                 yield from (" " * 10 + line for line in clean(table.paste).splitlines())
             if experiment.script:
-                script = posixpath.join(self.folder, script_place(diagnosis, experiment))
-                yield from self._note(say("text.script"), f"python {shlex.quote(script)}")
+                script = posixpath.normpath(posixpath.join(self.folder, script_place(diagnosis, experiment)))
+                yield self._label(say("text.script")) + f"python {shlex.quote(script)}"
 
     def _fixes(self, plan: Outline) -> Iterator[str]:
         for fix in plan.lead.hypothesis.fixes[: None if self.verbose else 2] if plan.lead else ():
@@ -178,7 +181,10 @@ class TextReport:
     def _closing(self, diagnosis: Diagnosis, plan: Outline) -> Iterator[str]:
         verdict = diagnosis.verdict
         if verdict.next_step and verdict.status in ("suspected", "unknown"):
-            yield from self._note(say("text.next"), verdict.next_step)
+            step = _COMMAND.fullmatch(verdict.next_step)
+            yield from self._note(say("text.next"), step["says"] if step else verdict.next_step)
+            if step:
+                yield " " * 10 + clean(step["command"])
         if verdict.status == "unknown":
             asked = diagnosis.unexplained.absent if diagnosis.unexplained else ()
             for item in [item for item in asked if item.says not in verdict.next_step][:REASONS]:
@@ -207,11 +213,14 @@ class TextReport:
             closing += say("text.stop") + f"   {explain}"
         yield paint(closing, "quiet", on=self.colour)
 
+    def _label(self, label: str) -> str:
+        return paint(f"   = {label}: ", "label", on=self.colour)
+
     def _note(self, label: str, text: str) -> Iterator[str]:
         head = f"   = {label}: "
         lines = wrapped(one_line(text, limit=4000 if self.verbose else 400), self.width, first=head, rest=" " * 10)
         for number, line in enumerate(lines or [head]):
-            yield paint(head, "label", on=self.colour) + line[len(head) :] if number == 0 else line
+            yield self._label(label) + line[len(head) :] if number == 0 else line
 
 
 def _ever_fewer(parts: list[str]) -> Iterator[list[str]]:

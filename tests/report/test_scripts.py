@@ -79,7 +79,9 @@ def test_the_command_holds_from_where_the_summary_is_read() -> None:
     diagnosis = with_script()
     lines = TextReport(folder="out/reports").render(diagnosis).splitlines()
     (line,) = [line for line in lines if "= script:" in line]
-    assert line.endswith(f"python out/reports/{script_place(diagnosis, diagnosis.experiments[0])}")
+    assert line.endswith(f": python out/reports/{script_place(diagnosis, diagnosis.experiments[0])}")
+    deep = "a/very/long/way/" * 6
+    assert f": python {deep}" in TextReport(folder=deep).render(diagnosis)
 
 
 def test_scripts_lie_beside_the_report_in_a_folder_of_the_run(tmp_path: Path) -> None:

@@ -82,3 +82,12 @@ def test_a_change_and_its_reason_are_two_sentences_whether_or_not_the_rule_ends_
         lead = lr_too_high().hypotheses[0].model_copy(update={"fixes": (Fix(action=action, why="It is high."),)})
         text = TextReport(verbose=1).render(lr_too_high().model_copy(update={"hypotheses": (lead,)}))
         assert "= fix: Lower it. It is high." in text
+
+
+def test_the_command_of_the_next_step_is_a_line_of_its_own() -> None:
+    unknown = SAMPLES["unknown"]
+    record = "python -u train.py --config configs/a_rather_long_name.yaml 2>&1 | tee train.log"
+    step = unknown.verdict.model_copy(update={"next_step": f"There is no log of what it printed. `{record}`"})
+    lines = TextReport().render(unknown.model_copy(update={"verdict": step})).splitlines()
+    at = lines.index("   = next: There is no log of what it printed.")
+    assert lines[at + 1] == " " * 10 + record
