@@ -111,6 +111,7 @@ _METRICS: dict[str, tuple[str, ...]] = {
         "loss scale",
         "scale",
         "amp_scale",
+        "amp_scaler",
         "grad_scale",
         "scaler",
         "loss-scale",

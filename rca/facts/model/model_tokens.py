@@ -131,11 +131,16 @@ def turn_end(events: EventTable) -> Iterator[Fact]:
             if folder_of(table) == folder_of(event):
                 known = {**table.attr("special_ids", {}), **known}
         ends = _said(events, "eos").get(folder_of(event), {})
+        named = set().union(*(ids for ids, _event in ends.values()))
+        own = event.attr("tokens", {}).get("eos_token")
+        if isinstance(token, str) and token not in known and own not in {None, token} and len(named) == 1:
+            # Without a table of ids: the one id is that of the token which the tokenizer calls its end.
+            known[token] = -1
         if not isinstance(known.get(token), int) or not ends:
             continue
-        named = set().union(*(ids for ids, _event in ends.values()))
         if known[token] not in named and not any(str(token) in text or str(known[token]) in text for text in stops):
-            words = f"{token} ({known[token]}) is not among {_list(named)}"
+            number = f" ({known[token]})" if known[token] >= 0 else ""
+            words = f"{token}{number} is not among {_list(named)}"
             says = (
                 f"The chat template closes a turn with {token}, and generation stops only at {_list(named)}: {words}."
             )

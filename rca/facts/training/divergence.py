@@ -14,6 +14,7 @@ from rca.facts.memo import once_per_table
 from rca.facts.robust import running_median, runs, spread
 from rca.facts.training.curves import Curve
 from rca.facts.training.non_finite import non_finite_loss
+from rca.facts.training.policy import rewarded
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -157,6 +158,9 @@ def _far_above(shape: Shape) -> bool:
 
 def divergence(events: EventTable) -> Iterator[Fact]:
     """Did the loss go back up for good?"""
+    if rewarded(events):
+        # The loss of a value function follows the rewards, and that of the policy wavers around zero.
+        return
     shape = loss_shape(events)
     if shape is None or (len(shape.curve) < FEW_POINTS and not shape.ends_non_finite and len(shape.curve) < 5):
         return
@@ -185,7 +189,7 @@ def divergence(events: EventTable) -> Iterator[Fact]:
 def rising_at_end(events: EventTable) -> Iterator[Fact]:
     """Is the log cut off in the middle of a climb?"""
     shape = loss_shape(events)
-    if shape is None or len(shape.curve) < 6:
+    if shape is None or len(shape.curve) < 6 or rewarded(events):
         return
     values = shape.curve.value
     climb = values[-3:]

@@ -13,12 +13,14 @@ from rca.facts.interface import Fact, FactFunction
 
 CATALOGUE: Mapping[str, str] = {
     "loss.nan_component": "a part of the loss that is not finite while another part stays finite",
-    "loss.parts_nan": "every part of the loss is not finite from some point on, and the whole loss was not logged",
+    "loss.parts_nan": "most parts of the loss are not finite from some point on, and the whole loss was not logged",
     "loss.parts_nan_at_start": "they are so from one of their first two points on",
 }
 _PART = re.compile(r"loss(?:$|_)|(?:^|_)(?:kl|nll|ce|bce|mse|recon)$")
 _NOT_TRAINED = re.compile(r"^(?:eval|val|valid|validation|test|summary)[_./]|scale")
 _FEWEST = 3
+MOST = 0.6
+"""Share of the parts: one that is computed from the data alone may stay finite when the model is lost."""
 
 
 def parts(events: EventTable) -> Iterator[Fact]:
@@ -46,7 +48,7 @@ def parts(events: EventTable) -> Iterator[Fact]:
         share, name, event = max(broken)
         says = f"{name} is not finite at {share:.0%} of its points while {whole[0]} stays finite."
         yield from emit("loss.nan_component", name, says, events=[event])
-    if len(lost) < 2 or len(lost) < seen or "loss" in events.metric_names:
+    if len(lost) < max(2.0, MOST * seen) or "loss" in events.metric_names:
         return
     places = [first for first, _name, _event in lost]
     names = ", ".join(name for _first, name, _event in lost[:3])

@@ -22,6 +22,7 @@ CATALOGUE: Mapping[str, str] = {
     "policy.kl_growth": "divergence from the reference policy at the end over its level in the first tenth (x)",
     "policy.kl_exploded": "that divergence grew more than twentyfold and ends far above what a useful policy needs",
     "policy.reward_fell": "the reward ends below its start by more than its noise",
+    "policy.is_reference": "rewards of a preference loss are exactly 0 at every point after the first",
     "policy.update_kl": "median divergence that one update of the policy causes, in the second half of the run (nats)",
     "policy.clip_share": "median share of samples at the clip of the probability ratio, in the second half of the run",
 }
@@ -91,6 +92,20 @@ def reward(events: EventTable) -> Iterator[Fact]:
     yield from emit("policy.reward_fell", fell, says, events=line.event_id[[-1, 0]])
 
 
+def preference(events: EventTable) -> Iterator[Fact]:
+    """Did the policy of a preference loss leave its reference at all?
+
+    The rewards are differences of log-probabilities, so only the reference itself has none (Rafailov et al. 2023).
+    """
+    found = [curve(events, f"{prefix}rewards/{side}") for prefix in ("", "train/") for side in ("chosen", "rejected")]
+    lines = [line.pick(line.finite) for line in found if line is not None and line.finite.sum() >= _FEWEST]
+    if not lines:
+        return
+    largest = max(float(np.abs(line.value[1:]).max()) for line in lines)
+    says = f"The largest of {len(lines[0])} rewards of chosen and rejected answers is {number(largest)}."
+    yield from emit("policy.is_reference", largest == 0.0, says, events=lines[0].event_id[[-1, 0]])
+
+
 def updates(events: EventTable) -> Iterator[Fact]:
     """How far does one update go?"""
     for line in _lines(events, _UPDATE_KL)[:1]:
@@ -103,4 +118,4 @@ def updates(events: EventTable) -> Iterator[Fact]:
         yield from emit("policy.clip_share", share, says, events=line.event_id[[-1]])
 
 
-FACTS: tuple[FactFunction, ...] = (reference, reward, updates)
+FACTS: tuple[FactFunction, ...] = (reference, reward, preference, updates)

@@ -17,9 +17,10 @@ _BRACKETS = re.compile(
     r"(?:/(?P<total>\d{1,12}))?(?:, ?epoch=\d{1,9})?\](?: Eval on [\w./ -]{1,60})?:?\s*$"
 )
 _CAPTION = re.compile(r"^\s*Learning iteration (?P<done>\d{1,9})/(?P<total>\d{1,9})\s*$")
+_ARROW = re.compile(r"^\s*--> (?P<eval>EVAL )?STEP: \d{1,9}(?:/\d{1,9} -- GLOBAL_STEP: (?P<done>\d{1,12}))?\s*$")
 _ROW = re.compile(
-    r"\s+(?:(?P<split>Train|Eval) )?(?P<name>[A-Za-z][\w./ ()%@-]{1,90}?)\s?[=:]\s?"
-    rf"(?P<value>{NUMBER}) ?(?P<unit>ms|s|%)?\s*"
+    r"\s+(?:\| > )?(?:(?P<split>Train|Eval) )?(?P<name>[A-Za-z][\w./ ()%@-]{1,90}?)\s?[=:]\s?"
+    rf"(?P<value>{NUMBER}) ?(?P<unit>ms|s|%)?\s*(?:\({NUMBER}\)\s*)?"
 )
 _RULE = re.compile(r"[-=#\s]*")
 _FEWEST = 2
@@ -35,15 +36,16 @@ class _Head(NamedTuple):
 
 
 class MetricRecordParser:
-    """Reads the rows below `[step=20/8000,epoch=0]`, `[epoch=1][batch=20/400]:` or `Learning iteration 20/1500`.
+    """Reads the rows below `[step=20/8000,epoch=0]`, `[epoch=1][batch=20/400]:` and the like.
 
-    OLMo, Composer and RSL-RL print so. The line of the counter stays open to the reader of steps.
+    OLMo, Composer, RSL-RL and Coqui print so. The line of the counter stays open to the reader of steps.
     """
 
     name = "metric record"
     triggers: tuple[str, ...] = (
         rf"\[(?:Eval )?(?:{_COUNTERS})=\d+(?:/\d+)?(?:, ?epoch=\d+)?\](?: Eval on [\w./ -]{{1,60}})?:?\s*$",
         r"\bLearning iteration \d+/\d+",
+        r"--> (?:EVAL )?STEP: \d+(?:/\d+ -- GLOBAL_STEP: \d+)?\s*$",
     )
 
     def parse(self, document: Document, line: int, out: EventBuilder) -> int:
@@ -92,6 +94,10 @@ def _head(document: Document, line: int) -> _Head | None:
             (int(found["epoch"]) - 1) * int(found["total"]) + done if in_epoch and int(found["epoch"]) else done,
             evaluates=False,
         )
+    arrow = _ARROW.search(text)
+    if arrow is not None:
+        last = arrow["done"]
+        return _Head(int(last) if last else document.step(line), evaluates=bool(arrow["eval"]) or last is None)
     caption = _CAPTION.search(text)
     return _Head(int(caption["done"]), evaluates=False) if caption is not None else None
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re2
 
 from rca.events import EventBuilder
-from rca.ingest.blocks.lines import claim, table_lines
+from rca.ingest.blocks.lines import claim, place_of, table_lines
 from rca.ingest.logs.document import Document
 from rca.ingest.tables.cells import number
 
@@ -54,6 +54,37 @@ class ScoreTableParser:
                         value=value,
                         attrs={"label": cells[0]},
                     )
+            end = row.number + 1
+        return claim(document, line, end) if end > line else line
+
+
+class HarnessTableParser:
+    """Adds `score.<metric>` with the task as its label, from the table that lm-evaluation-harness prints."""
+
+    name = "harness table"
+    triggers: tuple[str, ...] = (r"^\s*\|\s*(?:Tasks|Groups)\s*\|\s*Version\s*\|.*\|\s*Metric\s*\|",)
+
+    def parse(self, document: Document, line: int, out: EventBuilder) -> int:
+        """Read the rows; a row without a task is another metric of the task above."""
+        rows = table_lines(document, line, most=_MOST_ROWS * 20, ruled=True)
+        head = next(rows, None)
+        names = [name.lower() for name in _cells(head.text)] if head is not None else []
+        if "metric" not in names or "value" not in names:
+            return line
+        end, task = line, ""
+        for row in rows:
+            if _RULE.search(row.text) and row.text.strip():
+                continue
+            cells = _cells(row.text)
+            if len(cells) != len(names):
+                break
+            task = cells[0].lstrip("- ").strip() or task
+            metric, value = cells[names.index("metric")].lower(), number(cells[names.index("value")])
+            if metric and value is not None:
+                place = place_of(document, row.number)
+                out.add(
+                    kind="metric", name=f"score.{metric}", **place, phase="eval", value=value, attrs={"label": task}
+                )
             end = row.number + 1
         return claim(document, line, end) if end > line else line
 

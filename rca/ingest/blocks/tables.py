@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from rca.ingest.blocks.boxed_metrics import BoxedMetricsParser
 from rca.ingest.blocks.classification_reports import ClassificationReportParser
 from rca.ingest.blocks.deepspeed_report import DeepSpeedReportParser
 from rca.ingest.blocks.device_links import NvlinkParser, TopologyParser
@@ -32,7 +33,7 @@ from rca.ingest.blocks.parameter_lines import ParameterLinesParser
 from rca.ingest.blocks.parameter_listing import ParameterListingParser
 from rca.ingest.blocks.request_lines import LlamaTimingsParser, RequestLineParser, VllmStatsParser
 from rca.ingest.blocks.score_listings import ScoreListingParser
-from rca.ingest.blocks.score_tables import ScoreTableParser
+from rca.ingest.blocks.score_tables import HarnessTableParser, ScoreTableParser
 from rca.ingest.blocks.serving_benchmarks import ServingBenchmarkParser
 from rca.ingest.blocks.slurm import (
     NodeListParser,
@@ -101,8 +102,10 @@ TABLES: tuple[BlockParser, ...] = (
     ClassificationReportParser(),
     MetricTableParser(),
     MetricRecordParser(),
+    BoxedMetricsParser(),
     MetricRowParser(),
     ScoreTableParser(),
+    HarnessTableParser(),
     ScoreListingParser(),
     TranscriptParser(),
     ParameterLinesParser(),

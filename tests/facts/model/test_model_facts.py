@@ -210,3 +210,14 @@ def test_the_token_that_closes_a_turn(facts_of: Any, token: str, agrees: bool) -
     generation = {"eos_token_id": [2, 5] if agrees else 2, "max_length": 64}
     found = facts_of({"tokenizer_config.json": tokenizer, "generation_config.json": generation})
     assert ("model.turn_end_not_eos" in found) is not agrees
+
+
+@pytest.mark.parametrize(("eos", "ids", "found"), [("<end>", 2, True), ("<turn>", 2, False), ("<end>", [2, 7], False)])
+def test_a_turn_that_ends_with_another_token_than_the_text(facts_of: Any, eos: str, ids: Any, found: bool) -> None:
+    """Without a table of ids, one id is taken for that of the token which the tokenizer names as its end."""
+    template = "{% for m in messages %}<role>{{ m.role }}</role>{{ m.content }}<turn>{% endfor %}".replace(
+        "turn", "|im_end|"
+    )
+    tokenizer = {"eos_token": eos.replace("turn", "|im_end|"), "chat_template": template}
+    files = {"tokenizer_config.json": tokenizer, "generation_config.json": {"eos_token_id": ids}}
+    assert ("model.turn_end_not_eos" in facts_of(files)) is found

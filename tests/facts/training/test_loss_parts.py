@@ -50,3 +50,10 @@ def test_parts_that_stay_or_come_back(facts_of: Any) -> None:
     assert "loss.parts_nan" not in facts_of({"results.csv": columns(finite, ["nan"] * 6)})
     back = ["3.1", "nan", "nan", "2.7", "2.6", "2.5"]
     assert "loss.parts_nan" not in facts_of({"results.csv": columns(back, back)})
+
+
+def test_one_part_that_needs_no_model_may_stay() -> None:
+    lost = [*decay(14), *[math.nan] * 6]
+    curves = {"gen_loss": lost, "disc_loss": lost, "kl_loss": lost, "mel_loss": decay(20)}
+    assert Run().curves(curves).values()["loss.parts_nan"] is True
+    assert "loss.parts_nan" not in Run().curves({**curves, "disc_loss": decay(20), "kl_loss": decay(20)}).values()

@@ -39,6 +39,16 @@ ROBOT = """#####################################################################
                    Total timesteps: 1277952
                                ETA: 2432.0s
 """
+COQUI = """\x1b[1m   --> STEP: 24/405 -- GLOBAL_STEP: 246025\x1b[0m
+     | > loss_disc: 2.61245  (2.60012)
+     | > amp_scaler: 512.00000  (480.00000)
+     | > loss_mel: 18.50000  (18.60122)
+
+\x1b[1m   --> STEP: 49/405 -- GLOBAL_STEP: 246050\x1b[0m
+     | > loss_disc: nan  (nan)
+     | > amp_scaler: 0.00000  (20.00000)
+     | > loss_mel: 18.90000  (18.60122)
+"""
 
 
 def test_names_and_values_below_the_step(read: Any) -> None:
@@ -52,6 +62,12 @@ def test_batches_of_later_epochs_go_on_counting(read: Any) -> None:
     found = read("train.log", COMPOSER)
     assert found.metrics("loss") == [(1, 11.0211), (403, 7.531)]
     assert [value for _step, value in found.metrics("eval_loss")] == [7.6111]
+
+
+def test_values_with_their_mean_behind_them(read: Any) -> None:
+    found = read("trainer_0_log.txt", COQUI)
+    assert found.metrics("loss_scale") == [(246025, 512), (246050, 0)]
+    assert found.metrics("loss_disc")[0] == (246025, 2.61245)
 
 
 def test_captions_in_a_box(read: Any) -> None:
