@@ -23,6 +23,18 @@ class Range(NamedTuple):
 
 MOSTLY_TRAINED = 0.5
 """Trainers print the line of adapters for full tuning as well; adapters train a few per cent."""
+HARDLY_TRAINED = 0.05
+"""Adapters by any name, or a head on a frozen model: both start anew and take larger rates."""
+_METHOD_KEYS = (
+    "finetuning_type",
+    "train_type",
+    "tuner_type",
+    "peft_method",
+    "sft_type",
+    "tuning_type",
+    "finetune_method",
+)
+_METHODS = frozenset({"lora", "qlora", "dora", "adalora", "longlora", "prefix", "prompt", "ptuning", "p_tuning", "ia3"})
 _GPT3 = (
     (1.25e8, 6e-4),
     (3.5e8, 3e-4),
@@ -108,7 +120,13 @@ def adapters(events: EventTable) -> bool:
         or config_text(events, "adapter") not in {"", "none"}
     ):
         return True
+    if any(config_text(events, key) in _METHODS for key in _METHOD_KEYS):
+        return True
+    if any(config_text(events, key) == "true" for key in ("use_peft", "use_lora", "use_qlora", "lora")):
+        return True
     size, trained = parameter_count(events), trainable_count(events)
-    if size is not None and trained is not None and trained > MOSTLY_TRAINED * size[0]:
-        return False
+    if size is not None and trained is not None:
+        share = trained / size[0]
+        if share > MOSTLY_TRAINED or share < HARDLY_TRAINED:
+            return share < HARDLY_TRAINED
     return any(event.name == "peft.trainable_parameters" for event in events.of_kind("log"))

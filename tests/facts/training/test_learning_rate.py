@@ -149,3 +149,16 @@ def test_policies_are_tuned_with_small_rates() -> None:
     run = Run().config(sft_model_path="out/sft", learning_rate=3e-4)
     assert run.curves({"reward": around(0.5, 20)}).values()["lr.high"] is True
     assert Run().config(learning_rate=3e-4).curves({"reward": around(0.5, 20)}).values()["lr.high"] is False
+
+
+@pytest.mark.parametrize(
+    "settings", [{"finetuning_type": "lora"}, {"train_type": "dora"}, {"use_peft": True}, {"lora_r": 8}]
+)
+def test_adapters_by_other_names_take_larger_rates(settings: dict[str, object]) -> None:
+    assert Run().config(model_name_or_path="base", learning_rate=1e-3, **settings).values()["lr.high"] is False
+
+
+def test_a_head_on_a_frozen_model_takes_larger_rates() -> None:
+    text = "trainable params: 76,900 || all params: 85,876,000 || trainable%: 0.09"
+    run = Run().config(model_name_or_path="base", learning_rate=3e-3)
+    assert run.log("head.size", text, role="benign", severity="info").values()["lr.high"] is False
