@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import io
+import lzma
 import stat
+import struct
 import tarfile
 import tempfile
 import zipfile
@@ -27,6 +29,8 @@ _LARGEST_HEADER = 1 << 20
 """Bytes of one header of a tar archive: a name is 100 bytes, an extended header a few hundred."""
 _PACKED_AT_LEAST, _PACKED_RATIO = 1 << 30, 200
 """As for compressed files: bytes that any member may have, and how many times its stored size a larger one may have."""
+_ALL_AT_LEAST = 4 << 30
+"""Bytes that the members of any zip archive may have together."""
 _STEP = 1 << 20
 _OPEN = 2
 """Archives kept open; members are read one after the other, so one at a time and the one around it are enough."""
@@ -126,7 +130,7 @@ class _Archive:
         self._zip: zipfile.ZipFile | None = None
         if place.name.lower().endswith(".zip"):
             self._zip = _zip(self._stream)
-            self.listing = _zip_listing(self._zip)
+            self.listing = _zip_listing(self._zip, self._stream.seek(0, io.SEEK_END))
         else:
             self.listing = _tar_listing(self._stream)
 
@@ -160,16 +164,24 @@ def _zip(stream: IO[bytes]) -> zipfile.ZipFile:
         raise OSError("the directory of the zip archive is too large")
     try:
         return zipfile.ZipFile(stream)
-    except (zipfile.BadZipFile, ValueError, NotImplementedError) as error:
+    except (zipfile.BadZipFile, ValueError, NotImplementedError, OverflowError, IndexError, struct.error) as error:
         raise OSError(f"the zip archive is damaged or cut off ({error})") from error
 
 
-def _zip_listing(archive: zipfile.ZipFile) -> Listing:
+def _zip_listing(archive: zipfile.ZipFile, size: int) -> Listing:
+    """List the members of an archive of so many bytes, up to where they can only be those of a bomb."""
     files: dict[str, Listed] = {}
     left_out: dict[str, str] = {}
     limit = Limits().files
+    most = max(_ALL_AT_LEAST, _PACKED_RATIO * size)
+    packed = unpacked = 0
     for entry in archive.infolist():
-        if entry.is_dir():
+        packed, unpacked = packed + entry.compress_size, unpacked + entry.file_size
+        if packed > size:
+            return Listing(files, left_out, "its members overlap")
+        if unpacked > most:
+            return Listing(files, left_out, f"its members unpack to more than {most:,} bytes")
+        if entry.filename.endswith("/"):
             continue
         if len(files) + len(left_out) > limit:
             return Listing(files, left_out, f"it holds more than {limit:,} files")
@@ -192,10 +204,10 @@ def _unzipped(archive: zipfile.ZipFile, entry: zipfile.ZipInfo) -> IO[bytes]:
             while most > 0 and (piece := packed.read(min(_STEP, most))):
                 spool.write(piece)
                 most -= len(piece)
-    except (zipfile.BadZipFile, zlib.error, EOFError) as error:
+    except (zipfile.BadZipFile, zlib.error, lzma.LZMAError, struct.error, EOFError) as error:
         if spool.tell() == 0:
             raise OSError(f"the member is damaged ({error})") from error
-    except (RuntimeError, NotImplementedError, ValueError) as error:
+    except (RuntimeError, NotImplementedError, ValueError, OverflowError) as error:
         raise OSError(f"the member cannot be unpacked ({error})") from error
     spool.seek(0)
     return spool
@@ -207,10 +219,15 @@ def _tar_listing(stream: IO[bytes]) -> Listing:
     limit = Limits().files
     end = stream.seek(0, io.SEEK_END)
     stream.seek(0)
+    behind = 0
     try:
         with tarfile.open(fileobj=_Guarded(stream), mode="r:") as archive:
             while (entry := archive.next()) is not None:
                 archive.members.clear()  # type: ignore[attr-defined]  # it would keep all it has seen
+                # A header may state a size below zero, and the next header would be one that was read already.
+                if entry.size < 0 or entry.offset_data <= behind:
+                    raise tarfile.ReadError("a member leads back to an earlier one")
+                behind = entry.offset_data
                 if entry.isdir():
                     continue
                 path = _inside(entry.name)
@@ -225,6 +242,8 @@ def _tar_listing(stream: IO[bytes]) -> Listing:
                     files[path] = Listed(entry.size, entry.offset_data)
                 if len(files) + len(left_out) > limit:
                     return Listing(files, left_out, f"it holds more than {limit:,} files")
+    except RecursionError:
+        return Listing(files, left_out, "it holds hundreds of headers for one member")
     except (tarfile.TarError, OSError, EOFError, ValueError, OverflowError, zlib.error) as error:
         if not files:
             raise OSError(f"it is no archive, or damaged from its start ({error})") from error

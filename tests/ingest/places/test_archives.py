@@ -16,6 +16,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from rca.ingest.interface import Limits, Source
+from rca.ingest.places import archives
 from rca.ingest.places.archives import Member, is_archive, members
 from rca.ingest.places.content import open_content, read_head
 from rca.ingest.places.discover import discover
@@ -160,6 +161,75 @@ def test_a_header_that_claims_gigabytes_is_refused(tmp_path: Path) -> None:
     sources, skipped = discover(tmp_path)
     assert sources == []
     assert "too large" in skipped[0].why
+
+
+def header(name: bytes, size: bytes, kind: bytes = b"0") -> bytes:
+    """Return a tar header whose checksum is right, whatever size it states."""
+    block = bytearray(
+        name.ljust(100, b"\0") + b"0000644\0" + b"0000000\0" * 2 + size.ljust(12, b"\0") + b"0" * 11 + b"\0"
+    )
+    block += b" " * 8 + kind + bytes(100) + b"ustar\x0000"
+    block[148:156] = b"%06o\0 " % sum(block)
+    return bytes(block.ljust(512, b"\0"))
+
+
+EMPTY = b"00000000000"
+BACK = b"\xff" + (2**88 - 512).to_bytes(11, "big")
+
+
+def test_a_member_that_leads_back_ends_the_listing(tmp_path: Path) -> None:
+    (tmp_path / "run.tar").write_bytes(header(b"a.log", EMPTY) + header(b"b.log", BACK) + bytes(1024))
+    sources, skipped = discover(tmp_path)
+    assert [item.path for item in sources] == ["run.tar/a.log"]
+    assert "leads back" in skipped[0].why
+
+
+@pytest.mark.parametrize("kind", [b"L", b"x"])
+def test_a_member_of_endless_headers_ends_the_listing(tmp_path: Path, kind: bytes) -> None:
+    more = header(b"././@more", b"00000000010", kind) + b"8 path=x".ljust(512, b"\n" if kind == b"x" else b"\0")
+    (tmp_path / "run.tar").write_bytes(header(b"a.log", EMPTY) + more * 3000 + header(b"b.log", EMPTY) + bytes(1024))
+    sources, skipped = discover(tmp_path)
+    assert [item.path for item in sources] == ["run.tar/a.log"]
+    assert "headers for one member" in skipped[0].why
+
+
+def test_a_member_without_a_name_is_left_out(tmp_path: Path) -> None:
+    with zipfile.ZipFile(tmp_path / "run.zip", "w") as archive:
+        archive.writestr("x", b"text")
+        archive.filelist[0].filename = ""
+        archive.writestr("a.log", b"text")
+    sources, skipped = discover(tmp_path)
+    assert [item.path for item in sources] == ["run.zip/a.log"]
+    assert len(skipped) == 1
+
+
+def test_members_that_overlap_are_those_of_a_bomb(tmp_path: Path) -> None:
+    data = bytearray(packed_as(".zip", tmp_path, {"a.log": b"text"}).read_bytes())
+    stated = data.index(b"PK\x01\x02") + 20
+    data[stated : stated + 4] = (1 << 20).to_bytes(4, "little")
+    (tmp_path / "run.zip").write_bytes(bytes(data))
+    sources, skipped = discover(tmp_path)
+    assert sources == []
+    assert "overlap" in skipped[0].why
+
+
+def test_members_that_unpack_to_too_much_are_left(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(archives, "_ALL_AT_LEAST", 1 << 20)
+    packed_as(".zip", tmp_path, {f"{number}.log": bytes(300_000) for number in range(9)})
+    sources, skipped = discover(tmp_path)
+    assert len(sources) == 3
+    assert "unpack to more than 1,048,576 bytes" in skipped[0].why
+
+
+@pytest.mark.parametrize("method", [zipfile.ZIP_DEFLATED, zipfile.ZIP_BZIP2, zipfile.ZIP_LZMA])
+def test_a_damaged_member_is_unreadable_whatever_packed_it(tmp_path: Path, method: int) -> None:
+    with zipfile.ZipFile(tmp_path / "run.zip", "w", method) as archive:
+        archive.writestr("a.log", "".join(map(str, range(99))))
+    data = bytearray((tmp_path / "run.zip").read_bytes())
+    data[35:60] = b"\xff" * 25
+    (tmp_path / "run.zip").write_bytes(bytes(data))
+    with pytest.raises(OSError, match=r"damaged|cannot be unpacked|Invalid data"):
+        discover(tmp_path)[0][0].file.open("rb")
 
 
 def test_a_locked_member_is_unreadable(tmp_path: Path) -> None:
