@@ -149,7 +149,7 @@ class TextReport:
                 yield from (" " * 10 + line for line in clean(table.paste).splitlines())
             if experiment.script:
                 script = posixpath.normpath(posixpath.join(self.folder, script_place(diagnosis, experiment)))
-                yield self._label(say("text.script")) + f"python {shlex.quote(script)}"
+                yield self._label(say("text.script")) + f"python {shlex.quote(one_line(script, limit=4096))}"
 
     def _fixes(self, plan: Outline) -> Iterator[str]:
         for fix in plan.lead.hypothesis.fixes[: None if self.verbose else 2] if plan.lead else ():
