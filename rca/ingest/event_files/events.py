@@ -6,7 +6,7 @@ are kept in the order in which they were written: none replaces another, and the
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import IO
 
@@ -105,8 +105,6 @@ def _add_points(out: EventBuilder, records: Records, held: Columns, times: np.nd
     for end, points, as_named in zip(ends.tolist(), counts, meant, strict=True):
         if points and (as_named.factor != 1.0 or as_named.guess):
             held.value[end - points : end] = in_common_unit(held.value[end - points : end], as_named)
-    units = pa.array([as_named.unit or None for as_named in meant], pa.string())
-    unit = pa.DictionaryArray.from_arrays(held.code, units) if any(item.unit for item in meant) else None
     known = times >= 0
     micros = pa.array(times) if known.all() else pa.array(times, mask=~known)
     out.extend(
@@ -117,9 +115,18 @@ def _add_points(out: EventBuilder, records: Records, held: Columns, times: np.nd
         time=micros.cast(pa.timestamp("us")).cast(pa.timestamp("us", tz="UTC")),
         step=pa.array(held.step),
         value=pa.array(held.value),
-        unit=unit,
+        unit=_units(held, [as_named.unit for as_named in meant]),
         attrs=pa.array(held.note, pa.string()) if records.histograms else None,
     )
+
+
+def _units(held: Columns, units: Sequence[str]) -> pa.Array | None:
+    """Return the unit of every point. A dictionary that holds null cannot be joined with others, so none does."""
+    known = sorted({unit for unit in units if unit})
+    if not known:
+        return None
+    codes = np.array([known.index(unit) if unit else -1 for unit in units], np.int32)[held.code]
+    return pa.DictionaryArray.from_arrays(pa.array(codes, mask=codes < 0), pa.array(known, pa.string()))
 
 
 def _add_words(out: EventBuilder, records: Records) -> None:

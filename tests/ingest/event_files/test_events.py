@@ -221,6 +221,14 @@ def test_names_of_writers(tmp_path: Path, folder: str, tag: str, name: str) -> N
     assert rows(found)[0]["name"] == name
 
 
+def test_series_with_and_without_a_unit_join_with_other_sources(tmp_path: Path) -> None:
+    points = [scalar(tag, 1.0, step) for step in range(3) for tag in ("loss", "perf/step_time_s")]
+    found = read_bytes(tmp_path, framed(*points))
+    table = EventTable.from_parts([found.events, found.events]).table
+    assert table["unit"].to_pylist().count(None) == 6
+    assert set(table["unit"].to_pylist()) == {None, "s"}
+
+
 def test_times_and_memory_come_in_common_units(tmp_path: Path) -> None:
     found = read_bytes(tmp_path, framed(scalar("step_ms", 250.0, 1), scalar("memory_allocated", 2.0 * 1024**3, 1)))
     values = {row["name"]: (row["value"], row["unit"]) for row in rows(found)}
