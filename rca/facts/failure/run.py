@@ -58,6 +58,9 @@ def completion(events: EventTable) -> tuple[int, ...] | None:
         return None
     shown = [event.event_id for event in finish_lines(events)]
     shown += [event.event_id for event in events.of_kind("process") if event.value == 0]
+    jobs = [event for event in events.named("system.slurm_job") if event.attr("state")]
+    if all(str(event.attr("state")).startswith("COMPLETED") for event in jobs):
+        shown += [event.event_id for event in jobs[:1]]
     shown += [
         int(series.event_id[-1]) for name in SUMMARY_METRICS for series in events.all_metrics(name) if len(series)
     ]

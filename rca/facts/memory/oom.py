@@ -68,7 +68,7 @@ _PHASES: tuple[tuple[str, re.Pattern[str]], ...] = (
     ("backward", re.compile(r"backward|autograd|run_backward|_engine_run_backward|unscale_|reduce_scatter_grad")),
     (
         "forward",
-        re.compile(r"\bforward\b|_call_impl|compute_loss|training_step|train_step\b|TFE_Py_Execute|F\.\w+|logits"),
+        re.compile(r"(?:\b|_)forward\b|\bsoftmax\b|_call_impl|compute_loss|training_step|train_step\b|TFE_Py_Execute|F\.\w+|logits"),
     ),
     (
         "load",

@@ -259,9 +259,10 @@ def _between_lines(events: EventTable) -> dict[tuple[str, int | None], list[tupl
     ended: dict[tuple[str, int | None], int] = {}
     found: dict[tuple[str, int | None], list[tuple[float, int]]] = {}
     lines = (*events.named("checkpoint.save_began", kind="log"), *events.named("checkpoint.saved", kind="log"))
+    once = {(event.source, event.line) for event in events.named("checkpoint.save_began", kind="log")}
     for event in sorted(lines, key=lambda item: item.event_id):
         key = event.source, event.rank
-        if event.time is None:
+        if event.time is None or (event.name == "checkpoint.saved" and (event.source, event.line) in once):
             continue
         if event.name == "checkpoint.save_began":
             began[key] = event.time

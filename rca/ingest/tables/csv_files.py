@@ -25,6 +25,7 @@ from rca.ingest.weights.generated_text import generation_columns
 from rca.ingest.weights.sample_files import SAMPLE_COLUMNS, add_samples
 
 MAX_ROWS = 1_000_000
+_NSYS = re.compile(rb"(?m)^\"?Time ?\(%\)\"?,\"?Total Time ?\(ns\)\"?,")
 DELIMITERS = (",", "\t", ";", "|")
 
 
@@ -132,7 +133,9 @@ class CsvIngestor:
     name = "metrics table"
 
     def accepts(self, source: Source, head: bytes) -> bool:
-        """Take `*.csv` and `*.tsv`."""
+        """Take `*.csv` and `*.tsv`, except for the statistics of nsys, whose rows are names of kernels and calls."""
+        if _NSYS.search(head[:2000]):
+            return False
         return plain_name(source.path).endswith((".csv", ".tsv")) and bool(head.strip())
 
     def read(self, source: Source, context: IngestContext) -> Ingested:

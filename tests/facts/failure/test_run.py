@@ -110,3 +110,11 @@ def test_an_end_that_nothing_tells_of_is_unknown() -> None:
     assert Run().config(max_steps=5000).curves({"loss": decay(90)}).values()["run.end_unknown"] is False
     assert "run.end_unknown" not in Run().curves({"loss": decay(100)}).exited(0).values()
     assert "run.end_unknown" not in Run().curves({"loss": decay(100)}).raised("ValueError", "x").values()
+
+
+@pytest.mark.parametrize(("states", "completed"), [(("COMPLETED", "COMPLETED"), True), (("COMPLETED", "FAILED"), None)])
+def test_the_accounting_says_that_the_job_completed(states: tuple[str, ...], completed: bool | None) -> None:
+    run = Run().curves({"loss": decay(100)})
+    for line, state in enumerate(states, start=1):
+        run.source("sacct.txt").add(kind="system", name="system.slurm_job", line=line, attrs={"state": state})
+    assert run.values().get("run.completed") is completed

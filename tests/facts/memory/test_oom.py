@@ -172,3 +172,9 @@ def test_phase_of_a_compiled_graph(frames: tuple[tuple[str, str], ...], phase: s
 def test_an_error_of_a_graph_that_is_not_about_memory_is_none() -> None:
     found = raised("INTERNAL: ptxas exited with 1", name="jaxlib.xla_extension.XlaRuntimeError").values()
     assert not [name for name in found if name.startswith("oom.")]
+
+
+def test_a_cast_in_attention_is_no_loading() -> None:
+    frames = (("eager_attention_forward", "w = softmax(scores).to(query.dtype)"),)
+    assert raised(NEW, *frames).values()["oom.phase"] == "forward"
+    assert raised(NEW, ("main", "model.to('cuda')"), ("to", "self._apply(convert)")).values()["oom.phase"] == "load"

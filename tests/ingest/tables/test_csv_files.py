@@ -131,3 +131,9 @@ def test_a_cut_gzip_keeps_the_rows_before_the_cut(read: Any) -> None:
 
 def test_utf16_tables_are_read(read: Any) -> None:
     assert read("metrics.csv", "step,loss\r\n1,2\r\n".encode("utf-16")).metrics("loss") == [(1, 2.0)]
+
+
+def test_statistics_of_nsys_are_text_of_kernel_names(read: Any) -> None:
+    header = "Time (%),Total Time (ns),Instances,Avg (ns),Name\n"
+    found = read("kern.csv", header + "71.0,912000000,4800,190000.0,void turing_sgemm_128x64_nn\n")
+    assert found.metrics("total time (ns)") == []
