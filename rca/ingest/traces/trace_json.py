@@ -24,8 +24,10 @@ _PIECE = 1 << 20
 _NEAR = 16 << 10
 """Bytes before the end of a piece in which its last border is sought first."""
 _FORGET = 16 << 20
-_MAX_PIECE = 64 << 20
+_MAX_PIECE = 16 << 20
 """An event larger than this is no event of a profiler."""
+_MAX_BARREN = 32 << 20
+"""Bytes without an event after which the rest is not read."""
 _MAX_HEADER = 64 << 20
 _MAX_TAIL = 16 << 20
 _MAX_JOIN = 8
@@ -33,6 +35,8 @@ _MAX_JOIN = 8
 
 _MAX_DROPPED = 100_000
 """Fragments that are no event, each of which costs several tries; what has more of them is no trace."""
+_MAX_TRIES = 2_000_000
+"""Tries to decode a damaged piece event by event, of a kilobyte each: a few seconds' work."""
 MAX_EVENTS = 20_000_000
 """Events that are read: with 200 bytes each, all of 4 GiB. The shortest possible ones compress to next to nothing."""
 _MAX_QUOTED = 1 << 16
@@ -44,7 +48,10 @@ _TRAILING = re.compile(r"trailing characters \(byte (\d+)\)")
 _BARE = re.compile(rb"(?<=:)(\s*)(-?(?:nan|inf(?:inity)?|N/A))(?=\s*[,}\]])", re.I)
 _QUOTE = re.compile(rb'(?<!\\)"')
 _CLOSES = re.compile(rb"\s*(?:[:}\]]|,\s*[\[{\"\d-]|,\s*(?:true|false|null)\b|$)")
-_ESCAPE = re.compile(rb'(\\(?:["\\/bfnrt]|u(?![dD][89a-fA-F])[0-9a-fA-F]{4}))|\\')
+_VALID = rb'(?:["\\/bfnrt]|u(?![dD][89a-fA-F])[0-9a-fA-F]{4})'
+_ESCAPE = re.compile(rb"\\(" + _VALID + rb"(?:\\" + _VALID + rb"){0,99})?")
+"""Backslashes: a row of valid escapes, or one that begins none. One by one, escapes would take a hundred times their
+size in memory."""
 _CONTROL = bytes(range(32))
 _NO_CONTROL = bytes.maketrans(_CONTROL, b" " * 32)
 
@@ -105,6 +112,8 @@ class Piece(NamedTuple):
     end: int | None = None
     dropped: int = 0
     """Fragments that are no event."""
+    tries: int = 0
+    """Tries that it took, those of more than a kilobyte counted once for each."""
     used: int | None = None
     """Bytes used, where the last event of the piece seems to go on behind it; 0 where none is whole."""
 
@@ -139,7 +148,7 @@ class TraceText:
     def batches(self) -> Iterator[list[TraceEvent]]:
         """Yield the events in file order, some thousands at a time."""
         position, total, size = self._start, len(self.data), _PIECE
-        dropped = empty = 0
+        dropped = empty = tries = barren = 0
         with memoryview(self.data) as view:
             while True:
                 stop, after = self._cut(position, size)
@@ -150,6 +159,7 @@ class TraceText:
                     continue
                 size = _PIECE
                 dropped += piece.dropped + (piece.used == 0)
+                tries += piece.tries
                 self.events += len(piece.events)
                 # Some writers end the list with one empty object; a batch of them is no part of a trace.
                 empty += sum(not event.ph for event in piece.events)
@@ -161,9 +171,17 @@ class TraceText:
                 if last:
                     self._describe_end()
                     break
-                position = position + piece.used if piece.used else after
+                following = position + piece.used if piece.used else after
+                barren = 0 if piece.events else barren + following - position
+                position = following
+                if barren > _MAX_BARREN:
+                    self.problems.append(f"Reading stopped at byte {position:,}: there was no event for 32 MiB.")
+                    break
                 if dropped + empty > _MAX_DROPPED:
                     self.problems.append(f"Reading stopped at byte {position:,}: most of the rest is no event.")
+                    break
+                if tries > _MAX_TRIES:
+                    self.problems.append(f"Reading stopped at byte {position:,}: too much before it is damaged.")
                     break
                 if self.events >= MAX_EVENTS:
                     self.problems.append(f"Reading stopped at byte {position:,}, after {self.events:,} events.")
@@ -221,7 +239,10 @@ def decode_piece(text: bytes, *, last: bool = True) -> Piece:
     `last` says that nothing follows, so that an unfinished event at the end is only the cut and not a fragment.
     """
     plain = text.rstrip().removesuffix(b",").rstrip()
-    return _decode(plain) or _decode(_repaired(plain)) or _one_by_one(_repaired(plain), last=last)
+    if (piece := _decode(plain)) is not None:
+        return piece
+    fixed = _repaired(plain)
+    return _decode(fixed) or _one_by_one(fixed, last=last)
 
 
 def _decode(text: bytes | memoryview) -> Piece | None:
@@ -254,7 +275,7 @@ def _repaired(text: bytes) -> bytes:
     """
     fixed = text.translate(_NO_CONTROL)
     fixed = _BARE.sub(lambda found: found[1] + b"-1".ljust(len(found[2])), fixed)
-    fixed = _ESCAPE.sub(lambda found: found[1] or b"/", fixed)
+    fixed = _ESCAPE.sub(lambda found: found[0] if found[1] else b"/", fixed)
     return fixed.decode("utf-8", "surrogateescape").encode("utf-8", "replace")
 
 
@@ -283,34 +304,40 @@ def _one_by_one(text: bytes, *, last: bool) -> Piece:
     starts = [0, *(stop - 1 for _, stop in borders)]
     stops = [*(start + 1 for start, _ in borders), len(text)]
     events: list[TraceEvent] = []
-    dropped, place = 0, 0
+    dropped, tries, place = 0, 0, 0
     while place < len(starts):
-        joined = range(place, min(place + _MAX_JOIN, len(stops)))
+        joined = stops[place : place + _MAX_JOIN]
         following = place + 1
         # The first try is the usual end; one that needs its quotes replaced comes after all that need not.
-        found = _first(text, starts[place], [stops[item] for item in joined])
+        found, index, tried = _first(text, starts[place], joined)
+        tries += tried
         if found is not None:
-            events += [event for event in found[0].events if event.ph]
-            if found[0].end is not None:
-                return Piece(events, starts[place] + found[0].end, dropped)
-            following = place + 1 + found[1]
+            events += [event for event in found.events if event.ph]
+            if found.end is not None:
+                return Piece(events, starts[place] + found.end, dropped, tries)
+            following = place + 1 + index
         elif not last and place + _MAX_JOIN > len(starts):
-            return Piece(events, None, dropped, used=starts[place])
+            return Piece(events, None, dropped, tries, used=starts[place])
         else:
             dropped += not (last and place == len(starts) - 1)
         place = following
-    return Piece(events, None, dropped)
+    return Piece(events, None, dropped, tries)
 
 
-def _first(text: bytes, start: int, stops: list[int]) -> tuple[Piece, int] | None:
-    """Return the first of some fragments that holds an event, and which one it was."""
-    for repair in (bytes, _requoted):
+def _first(text: bytes, start: int, stops: list[int]) -> tuple[Piece | None, int, int]:
+    """Return the first of some fragments that holds an event, which one it was, and the tries that it took."""
+    tries = 0
+    named = text.find(b'"ph"', start, stops[-1])
+    for repair in (bytes, _requoted) if named >= 0 else ():
         for index, stop in enumerate(stops):
+            if stop < named:
+                continue
+            tries += 1 + (stop - start >> 10)
             found = _decode(repair(text[start:stop]))
             # An object inside the arguments of a broken event decodes as well, but it has no phase.
             if found is not None and any(event.ph for event in found.events):
-                return found, index
-    return None
+                return found, index, tries
+    return None, 0, tries
 
 
 def _coerced(items: Any) -> list[TraceEvent]:

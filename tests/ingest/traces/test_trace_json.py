@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import json
 import math
+import tracemalloc
 from typing import Any
 
 import pytest
@@ -113,6 +114,32 @@ def test_reading_stops_in_empty_objects_and_one_at_the_end_is_usual(monkeypatch:
     assert numbers([item for item in events if item.ph]) == list(range(30))
     assert "most of the rest is no event" in text.problems[0]
     assert len(events) < 200
+
+
+def test_reading_stops_where_there_is_no_event_any_more(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name, size in (("_PIECE", 200), ("_MAX_PIECE", 800), ("_MAX_BARREN", 4_000)):
+        monkeypatch.setattr(trace_json, name, size)
+    events, text = read(LISTED[:-1] + ',{"ph":"X","name":"' + "x" * 50_000)
+    assert numbers(events) == list(range(30))
+    assert int(text.problems[0].split()[4].strip(":").replace(",", "")) < 15_000
+
+
+def test_reading_stops_where_too_much_is_damaged(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(trace_json, "_MAX_TRIES", 500)
+    monkeypatch.setattr(trace_json, "_PIECE", 200)
+    events, text = read(LISTED[:-1] + ',{"ph":"X","name":"a"b"c"}' * 5_000 + "]")
+    assert numbers(events[:30]) == list(range(30))
+    assert len(events) < 200
+    assert "damaged" in text.problems[0]
+
+
+def test_a_row_of_backslashes_takes_no_more_memory_than_it_is_long() -> None:
+    tracemalloc.start()
+    try:
+        decode_piece(b'{"ph":"X","name":"' + b"\\" * (1 << 20))
+        assert tracemalloc.get_traced_memory()[1] < 16 << 20
+    finally:
+        tracemalloc.stop()
 
 
 def test_reading_stops_after_so_many_events(monkeypatch: pytest.MonkeyPatch) -> None:
