@@ -12,7 +12,7 @@ from rca.facts.emit import emit, number, percent
 from rca.facts.interface import Fact, FactFunction
 from rca.facts.memo import once_per_table
 from rca.facts.robust import running_median, runs, spread
-from rca.facts.training.curves import Curve
+from rca.facts.training.curves import Curve, curve
 from rca.facts.training.non_finite import non_finite_loss
 from rca.facts.training.policy import rewarded
 
@@ -32,7 +32,10 @@ LOST_SHARE = 0.5
 ABOVE_START = 1.5
 """A run without progress diverges when it ends this many times above its start: warm-up alone rarely adds half."""
 LOST_AT_ONCE = 2.0
-"""Times the first loss that all later ones must reach: one lucky batch is not half of all others."""
+LOST_FOR_LONG = 1.15
+MANY_POINTS = 40
+"""Times the first loss that all later ones must reach: one lucky batch is not half of all others, and among many points
+the luckiest of all is not the first."""
 GAINED = 0.05
 """A fall of the loss by less than this share is no progress that could be lost."""
 FEW_POINTS = 8
@@ -51,6 +54,7 @@ class Shape(NamedTuple):
     best_index: int
     end: float
     ends_non_finite: bool
+    resumed: bool = False
 
     @property
     def progress(self) -> float:
@@ -88,7 +92,21 @@ def loss_shape(events: EventTable) -> Shape | None:
         ends_non_finite=ends_badly,
     )
     first = float(line.value[0])
+    shape = shape._replace(resumed=_resumed(events, line))
     return shape._replace(start=first, best=first, best_index=0) if _left_at_once(shape) else shape
+
+
+def _resumed(events: EventTable, line: Curve) -> bool:
+    """Whether the first point lies far behind the start by its step or epoch.
+
+    A resumed run may divide its first loss by the steps of all that was trained before.
+    """
+    epochs = curve(events, "epoch")
+    for place in (line.step, *(() if epochs is None else (epochs.value,))):
+        known = place[np.isfinite(place)]
+        if len(known) >= FEW_POINTS and known[0] > 3 * float(np.median(np.abs(np.diff(known)))) and known[0] > 1:
+            return True
+    return False
 
 
 def _noise(values: npt.NDArray[np.float64], smooth: npt.NDArray[np.float64]) -> float:
@@ -114,10 +132,11 @@ def diverged_from(shape: Shape) -> int | None:
 def _left_at_once(shape: Shape) -> bool:
     """Whether every loss after the first lies far above it: the start was lost before the second line was logged."""
     values = shape.curve.value
-    if len(values) < FEW_POINTS or values[0] <= 0:
+    if len(values) < FEW_POINTS or values[0] <= 0 or shape.resumed:
         return False
     lowest = float(np.min(values[1:]))
-    return lowest >= LOST_AT_ONCE * values[0] and lowest - float(values[0]) > 6 * shape.noise
+    factor = LOST_FOR_LONG if len(values) >= MANY_POINTS else LOST_AT_ONCE
+    return lowest >= factor * values[0] and lowest - float(values[0]) > 6 * shape.noise
 
 
 def _stays_high(shape: Shape) -> int | None:

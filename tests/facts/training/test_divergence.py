@@ -106,3 +106,15 @@ def test_start_lost_before_the_second_line() -> None:
 
 def test_one_low_loss_at_the_start_is_no_lost_start() -> None:
     assert values(joined([0.9], around(1.7, 60, noise=0.25)))["loss.diverged"] is False
+
+
+def test_start_that_forty_later_losses_do_not_reach_again() -> None:
+    found = values(joined([2.3, 6.7, 5.9], decay(80, 5.0, 2.7, noise=0.01)))
+    assert found["loss.diverged"] is True
+    assert values(joined([2.3, 6.7, 5.9], decay(20, 5.0, 2.7, noise=0.01)))["loss.diverged"] is False
+
+
+def test_first_loss_after_a_resumption_is_no_start() -> None:
+    loss = joined([0.03], around(1.6, 60, noise=0.02))
+    assert Run().curves({"loss": loss}, start=3050, every=50).values()["loss.diverged"] is False
+    assert Run().curves({"loss": loss}, start=50, every=50).values()["loss.diverged"] is True

@@ -46,6 +46,13 @@ SETTINGS: list[tuple[str, str, dict[str, Any]]] = [
         {"max_steps": 640000, "lr_decay_steps": 600000, "min_lr": 0.0, "init_from": "resume"},
     ),
     (
+        "aligned colons behind a logger",
+        "[2024-01-05 09:58:01,123] [    INFO] - learning_rate                 : 0.005\n"
+        "[2024-01-05 09:58:01,123] [    INFO] - model_name_or_path            : ernie-3.0-base-zh\n"
+        "[2024-01-05 09:58:01,124] [    INFO] - fp16                          : False\n",
+        {"learning_rate": 0.005, "model_name_or_path": "ernie-3.0-base-zh", "fp16": False},
+    ),
+    (
         "a dict of arguments",
         "args: {'precision': 'half', 'optimizer': 'AdamW', 'lr': 1e-05, 'grad_clip': None, 'batch': 16}\n",
         {"learning_rate": 1e-5, "batch_size": 16, "optimizer": "AdamW"},

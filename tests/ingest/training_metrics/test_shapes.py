@@ -395,3 +395,16 @@ def test_settings_in_a_line_are_no_progress(read: Any) -> None:
         "train.log", "vocab 50257 block 512 batch 32 lr 1e-3\nstep 0 loss 10.9 lr 1e-3\nstep 5 loss 9.1 lr 1e-3\n"
     )
     assert found.metrics("learning_rate") == [(0, 1e-3), (5, 1e-3)]
+
+
+@pytest.mark.parametrize(
+    ("line", "train", "held_out"),
+    [
+        ("epoch 3 train loss 0.31 acc 0.91 | val loss 0.42 acc 0.87", 0.91, 0.87),
+        ("epoch 3 loss: 0.31 - accuracy: 0.91 - val_loss: 0.42 - val_accuracy: 0.87", 0.91, 0.87),
+        ("epoch 3 val loss 0.42 acc 0.87", 0.87, None),
+    ],
+)
+def test_the_second_accuracy_is_that_of_the_second_loss(line: str, train: float, held_out: float | None) -> None:
+    found = {pair.name: pair.value for pair in pairs(line)}
+    assert (found.get("accuracy"), found.get("eval_accuracy")) == (train, held_out)
