@@ -55,6 +55,13 @@ def test_nan_at_the_start() -> None:
     assert "loss.first" not in values
 
 
+def test_finite_losses_are_no_nan_at_the_start() -> None:
+    values = Run().curves({"loss": decay(20)}).values()
+    assert values["loss.nan_at_start"] is False
+    assert "loss.nan_step" not in values
+    assert "loss.nan_at_start" not in Run().curves({"accuracy": decay(20)}).values()
+
+
 def test_isolated_nan() -> None:
     loss = decay(100)
     loss[40] = NAN
