@@ -136,7 +136,9 @@ def occurrence(events: EventTable) -> Iterator[Fact]:
     yield from _masked(found)
     first = found.first
     if first is None:
-        yield from emit("loss.nan_at_start", False, f"All {len(line)} logged losses are finite.", events=line.event_id[:1])
+        yield from emit(
+            "loss.nan_at_start", False, f"All {len(line)} logged losses are finite.", events=line.event_id[:1]
+        )
         return
     seen = line.event_id[[first, *([first - 1] if first else [])]]
     shown = "NaN" if np.isnan(line.value[first]) else number(float(line.value[first]))
