@@ -13,6 +13,8 @@ from rca.ingest.tables.cells import number
 
 _NUMBER = r"([0-9]+(?:\.[0-9]+)?)"
 _PAIR = re2.compile(rf"\b([A-Za-z][\w./]*)[=:]\s?{_NUMBER}\s?(ms|s|tokens|GiB|GB|%)?\b")
+_SPACED = re2.compile(rf"\b([a-z][a-z_]*)[ \t]{_NUMBER}[ \t]?(ms|s|tokens)?\b")
+"""`prompt 512 new_tokens 150 time 5.0 s`, read only where the length of the answer is named as tokens."""
 _BARE = {"in": "prompt_tokens", "out": "new_tokens", "prompt": "prompt_tokens"}
 """Keys that mean lengths only beside a time, or where no plainer key does."""
 _PROMPT_KEYS = {"prompt_tokens", "prompt_len", "input", "input_tokens", "input_len", "in_tokens"}
@@ -33,6 +35,7 @@ _LATENCY_KEYS = {"time", "total", "latency", "e2e", "elapsed", "duration", "tota
 _FIRST_KEYS = {"ttft", "first_token", "prefill"}
 _OUTPUT_WORDS = rf"(?:{'|'.join(sorted((*_OUTPUT_KEYS, 'out')))})"
 _PROMPT_WORDS = rf"(?:{'|'.join(sorted((*_PROMPT_KEYS, 'in', 'prompt')))})"
+_SPACED_OUTPUT = rf"(?:{'|'.join(sorted(key for key in _OUTPUT_KEYS if 'token' in key))})"
 _NAMED = re2.compile(r"\bmodel[=:]\s?[\"']?([\w./-]{1,60})")
 _FIRST_PAIR = re2.compile(r"[A-Za-z][\w./]*[=:]\s?[\"'\d]")
 _BLOCKS = re2.compile(r"(?i)\b(?:ms|s|time|latency)(?:/| per |_per_)tok(?:en)?\b[^\[\]]{0,40}\[([0-9., ]{5,400})\]")
@@ -60,7 +63,10 @@ class RequestLineParser:
     """Adds prompt_tokens, new_tokens, latency_s and ms_per_token for a line that tells them of one request."""
 
     name = "request"
-    triggers: tuple[str, ...] = (rf"\b{_PROMPT_WORDS}[=:]\s?\d+\b.*\b{_OUTPUT_WORDS}[=:]\s?\d+\b",)
+    triggers: tuple[str, ...] = (
+        rf"\b{_PROMPT_WORDS}[=:]\s?\d+\b.*\b{_OUTPUT_WORDS}[=:]\s?\d+\b",
+        rf"\b(?:prompt|{'|'.join(sorted(_PROMPT_KEYS))})[ \t]\d+\b.*\b{_SPACED_OUTPUT}[ \t]\d+\b",
+    )
 
     def parse(self, document: Document, line: int, out: EventBuilder) -> int:
         """Read one line of key=value pairs."""
@@ -94,7 +100,7 @@ def _label(text: str) -> str:
 def _figures(text: str) -> dict[str, float]:
     found: dict[str, float] = {}
     bare: dict[str, float] = {}
-    for key, figure, unit in _PAIR.findall(text):
+    for key, figure, unit in _PAIR.findall(text) or _SPACED.findall(text):
         value, name = number(figure) or 0.0, key.lower()
         if name in _PROMPT_KEYS:
             found.setdefault("prompt_tokens", value)

@@ -131,6 +131,10 @@ def test_environment_variables(read: Any, text: str, expected: dict[str, Any]) -
     [
         ("INFO:chat:req=0 prompt=652 new=200 time=40.0s tok/s=5.0",
          {"prompt_tokens": 652, "new_tokens": 200, "latency_s": 40.0, "ms_per_token": 200.0}),
+        (
+            "sample 3 prompt 512 new_tokens 50 time 2.50 s (50.0 ms/token)",
+            {"prompt_tokens": 512, "new_tokens": 50, "latency_s": 2.5, "ms_per_token": 50.0},
+        ),
         ("id=1 prompt_tokens=10 completion_tokens: 50 ttft=100ms total=1.1s",
          {"prompt_tokens": 10, "new_tokens": 50, "latency_s": 1.1, "ttft_s": 0.1, "ms_per_token": 20.0}),
         ("llama_print_timings:        eval time =   309.60 ms /    24 runs   (   12.90 ms per token)",
@@ -144,3 +148,9 @@ def test_request_lines_and_server_statistics(read: Any, line: str, expected: dic
     found = read("serve.log", f"{line}\n")
     for name, value in expected.items():
         assert [number for _, number in found.metrics(name)] == [pytest.approx(value)]
+
+
+@pytest.mark.parametrize("line", ["the prompt 3 of 10 made 4 new things", "input 12 of 40: 5 output files"])
+def test_counts_of_other_things_are_no_requests(read: Any, line: str) -> None:
+    found = read("serve.log", f"{line}\n")
+    assert found.metrics("prompt_tokens") == found.metrics("new_tokens") == []
