@@ -13,7 +13,7 @@ from types import MappingProxyType
 from rca.events import EventTable
 from rca.facts import baseline
 from rca.facts.collectives import recorded_collectives, stacks, unfinished
-from rca.facts.data import audio_rate, lengths, listed_files, preparation, samples, scripts, split_groups
+from rca.facts.data import audio_rate, class_indices, lengths, listed_files, preparation, samples, scripts, split_groups
 from rca.facts.evaluation import evaluated_split, held_out, quality, score_history, score_trend, unchanged
 from rca.facts.failure import attempts, chronology, restarts, run, silence
 from rca.facts.interface import Fact, FactFunction, Facts
@@ -95,6 +95,7 @@ MODULES = (
     model_tokens,
     inference,
     layer_gradients,
+    class_indices,
     lengths,
     listed_files,
     parameters,

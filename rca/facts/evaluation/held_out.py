@@ -12,7 +12,7 @@ import numpy as np
 from rca.events import EventTable
 from rca.facts.emit import emit, number, percent
 from rca.facts.interface import Fact, FactFunction
-from rca.facts.robust import running_median
+from rca.facts.robust import running_median, spread
 from rca.facts.training.curves import Curve, config_number, curve
 from rca.facts.training.loss import uniform_guess
 
@@ -49,6 +49,9 @@ UNINFORMED_EVALS, UNINFORMED_SPREAD = 5, 0.05
 OVERFIT_RISE = 0.05
 OVERFIT_EVALS = 3
 """Validation rises by 5 % over the last three evaluations while training falls (FACTS 4, runmedic)."""
+OVERFIT_NOISE, NOISE_KNOWN = 2.5, 12
+"""Times the noise between neighbouring evaluations, and evaluations from which it is known: the smallest of many noisy
+values lies below their level by about twice the noise."""
 TRAIN_FALL = 0.03
 """Training falls by 3 % meanwhile (FACTS 4, runmedic)."""
 
@@ -129,7 +132,9 @@ def overfitting(events: EventTable) -> Iterator[Fact]:
     rise = float(np.median(good.value[-3:])) / float(good.value[low]) - 1 if after >= OVERFIT_EVALS else 0.0
     rising = after >= OVERFIT_EVALS and _mostly_rising(good.value[low:])
     fall = 1 - float(level[-1]) / float(level[low]) if level[low] > 0 else 0.0
-    over = rise >= OVERFIT_RISE and rising and fall >= TRAIN_FALL
+    noise = spread(np.diff(good.value)) / 2**0.5 if len(good) >= NOISE_KNOWN else 0.0
+    clear = rise * float(good.value[low]) > OVERFIT_NOISE * noise
+    over = rise >= OVERFIT_RISE and rising and clear and fall >= TRAIN_FALL
     says = (
         f"After its minimum of {number(float(good.value[low]))} at {good.place(low)} the validation loss rose by "
         f"{percent(max(rise, 0.0))} over {after} evaluations while the training loss fell by {percent(max(fall, 0.0))}."

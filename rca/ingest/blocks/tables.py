@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from rca.ingest.blocks.boxed_metrics import BoxedMetricsParser
+from rca.ingest.blocks.class_indices import ClassIndicesParser
 from rca.ingest.blocks.classification_reports import ClassificationReportParser
 from rca.ingest.blocks.deepspeed_report import DeepSpeedReportParser
 from rca.ingest.blocks.device_links import NvlinkParser, TopologyParser
@@ -111,6 +112,7 @@ TABLES: tuple[BlockParser, ...] = (
     ParameterLinesParser(),
     ParameterListingParser(),
     TokenDumpParser(),
+    ClassIndicesParser(),
     TransformsParser(),
     CocoSummaryParser(),
 )

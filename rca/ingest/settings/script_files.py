@@ -13,6 +13,7 @@ from rca.ingest.interface import IngestContext, Ingested, Source
 from rca.ingest.machine.containers import add_container
 from rca.ingest.settings.config_rows import add_settings
 from rca.ingest.settings.script_calls import add_calls
+from rca.ingest.settings.script_transforms import add_transforms
 from rca.ingest.tables.cells import size_in_bytes
 from rca.ingest.tables.structured import MAX_SETTINGS_FILE, decode, plain_name, read_whole
 
@@ -48,6 +49,7 @@ class ScriptIngestor:
         if plain_name(source.path).endswith(".py"):
             _add_assignments(out, lines)
             add_calls(out, "\n".join(lines))
+            add_transforms(out, "\n".join(lines))
         else:
             _add_shell(out, lines)
         if not len(out):
