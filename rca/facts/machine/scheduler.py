@@ -28,7 +28,10 @@ _RANGE = re.compile(
     r"([A-Za-z][A-Za-z0-9_.-]{0,60}?)\[([0-9,-]{1,200})\]([A-Za-z0-9_.-]{0,40})|([A-Za-z][A-Za-z0-9_.-]{0,80})"
 )
 _MOST_NODES = 20_000
-_SHORT_OF = re.compile(r"low on resource: ([a-z-]+)")
+_SHORT_OF = re.compile(
+    r"low on resource: (?P<named>[a-z-]+)|(?P<memory>MemoryPressure)"
+    r"|(?P<disk>ephemeral local storage usage|local ephemeral storage limit|DiskPressure)"
+)
 _TELLING = (
     "OOMKilling",
     "Preempted",
@@ -164,9 +167,15 @@ def eviction(events: EventTable) -> Iterator[Fact]:
     for event in (*told, *pods)[:1]:
         words = " ".join(str(item.attr("pod_message") or item.attr("message") or "") for item in (*told, *pods)[:20])
         short = _SHORT_OF.search(words)
-        want = short[1] if short else "other"
-        says = "The pod was evicted" + (f": its node was short of {want}." if short else ".")
+        want = _want(short) if short else "other"
+        says = "The pod was evicted" + (f": it or its node was short of {want}." if short else ".")
         yield from emit("env.eviction", want, says, events=[event.event_id])
+
+
+def _want(short: re.Match[str]) -> str:
+    if short["named"]:
+        return short["named"]
+    return "ephemeral-storage" if short["disk"] else "memory"
 
 
 def _ids(events: Sequence[Event]) -> list[int]:

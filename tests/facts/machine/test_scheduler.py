@@ -86,7 +86,13 @@ def test_how_a_job_ended(facts_of: Facts) -> None:
 
 @pytest.mark.parametrize(
     ("message", "want"),
-    [("The node was low on resource: ephemeral-storage.", "ephemeral-storage"), ("evicted by user admin", "other")],
+    [
+        ("The node was low on resource: ephemeral-storage.", "ephemeral-storage"),
+        ("Pod ephemeral local storage usage exceeds the total limit of containers 50Gi. ", "ephemeral-storage"),
+        ("The node had condition: [DiskPressure]. ", "ephemeral-storage"),
+        ("The node had condition: [MemoryPressure]. ", "memory"),
+        ("evicted by user admin", "other"),
+    ],
 )
 def test_evictions(facts_of: Facts, message: str, want: str) -> None:
     item = {
