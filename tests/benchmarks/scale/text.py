@@ -2,8 +2,9 @@
 
     python -m tests.benchmarks.scale.text [--folder DIR] [--size BYTES] [--rounds N]
 
-Every job is a fresh process. Jobs that are far slower read a part (a tenth, a hundredth) and are scaled; the time of a job
-of the same kind on two hundred lines, which imports what is needed, is taken off first. Drain3 is measured where it is installed.
+Every job is a fresh process. Jobs that are far slower read a part (a tenth, a hundredth) and are scaled; the time of a
+job of the same kind on two hundred lines, which imports what is needed, is taken off first. Drain3 is measured where it
+is installed.
 """
 
 from __future__ import annotations
