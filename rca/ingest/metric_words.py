@@ -10,7 +10,7 @@ from functools import lru_cache
 _WORD = re.compile(r"[a-z]+[0-9]{0,2}")
 _TRAIN = frozenset({"train", "training", "trn", "tr"})
 _EVAL = frozenset({"val", "valid", "validation", "eval", "evaluation", "dev", "test", "holdout"})
-_LOSS = frozenset({"loss"})
+_LOSS = frozenset({"loss", "logloss", "mlogloss", "xent", "nll"})
 _ACCURACY = frozenset({"acc", "accuracy", "top1", "acc1"})
 _FILLERS = frozenset(
     {"avg", "average", "averaged", "mean", "epoch", "total", "overall", "running", "the", "set", "split"}

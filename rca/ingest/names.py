@@ -36,6 +36,9 @@ _METRICS: dict[str, tuple[str, ...]] = {
         "lm-loss-training/lm loss",
         "train/crossentropyloss",
         "loss/train/total",
+        "loss/total_loss",
+        "reduced_train_loss",
+        "xent",
         "metrics/train/languagecrossentropy",
     ),
     "eval_loss": (
@@ -121,6 +124,8 @@ _METRICS: dict[str, tuple[str, ...]] = {
     "step_time": (
         "step_time",
         "iter_time",
+        "train_step_timing",
+        "train_step_timing in s",
         "time_per_step",
         "elapsed time per iteration (ms)",
         "batch_time",

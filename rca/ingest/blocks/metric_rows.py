@@ -1,4 +1,4 @@
-"""Rows of a step, the name of one metric and its value, as small trainers keep them: `250 train 6.5021`."""
+"""Rows of metrics that name no step in words: `250 train 6.5021` of small trainers, and the updates of Marian."""
 
 from __future__ import annotations
 
@@ -14,6 +14,30 @@ _ROW = re.compile(rf"(?P<step>\d{{1,9}}) (?P<name>[a-z]\w{{1,30}}) (?P<value>{NU
 _OF_SPLITS = {"train": "loss", "val": "eval_loss", "valid": "eval_loss", "test": "eval_loss"}
 _FEWEST = 3
 _MOST = 200_000
+
+
+_MARIAN = re.compile(
+    rf"\bEp\. \d{{1,6}} : Up\. (?P<step>\d{{1,12}}) : .*?\bCost (?P<loss>{NUMBER})(?:.*?: gNorm (?P<norm>{NUMBER}))?"
+)
+
+
+class MarianParser:
+    """Reads what Marian prints of an update: `Ep. 1 : Up. 1000 : Sen. 64,000 : Cost 7.12 * 400,000 ... : gNorm 1.2`."""
+
+    name = "Marian updates"
+    triggers: tuple[str, ...] = (r"\bEp\. \d+ : Up\. \d+ : ",)
+
+    def parse(self, document: Document, line: int, out: EventBuilder) -> int:
+        """Add cost and gradient norm of one line."""
+        found = _MARIAN.search(document.prefix(line).message[:1000])
+        if found is None:
+            return line
+        place, step = place_of(document, line), int(found["step"])
+        for name, raw in (("loss", found["loss"]), ("grad_norm", found["norm"])):
+            if raw is not None:
+                value = float(raw.replace(",", ""))
+                out.add(kind="metric", name=name, **place, step=step, phase="train", value=value)
+        return claim(document, line, line + 1)
 
 
 class MetricRowParser:

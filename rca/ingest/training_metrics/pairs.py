@@ -17,8 +17,9 @@ MOST = 4096
 
 NUMBER = r"[-+]?(?:\d[\d,]*\.?\d*(?:[eE][-+]?\d+)?|\.\d+(?:[eE][-+]?\d+)?|[nN][aA][nN]|[iI]nf(?:inity)?(?!o))"
 _FIRST_WORD = (
-    r"(?:(?:train(?:ing)?|val\.?|valid\.?|validation|test|eval|dev|lm|avg|average|mean|total|grad(?:ient)?|loss|learning|max|"
-    r"global|running|current|iter(?:ation)?|step|data|batch|elapsed|peak|gpu|cuda|num|prompt|generation|gen)[ -])"
+    r"(?:(?:train(?:ing)?|val\.?|valid\.?|validation|test|eval|dev|lm|avg|average|mean|total|grad(?:ient)?|loss|learning|"
+    r"max|global|running|current|iter(?:ation)?|step|data|batch|elapsed|peak|gpu|cuda|num|prompt|generation|gen|"
+    r"[Ll]ogit)[ -])"
 )
 _PAIR = re.compile(
     r"(?<![\w./@|%$-])(?P<key>"

@@ -408,3 +408,16 @@ def test_settings_in_a_line_are_no_progress(read: Any) -> None:
 def test_the_second_accuracy_is_that_of_the_second_loss(line: str, train: float, held_out: float | None) -> None:
     found = {pair.name: pair.value for pair in pairs(line)}
     assert (found.get("accuracy"), found.get("eval_accuracy")) == (train, held_out)
+
+
+@pytest.mark.parametrize(
+    ("line", "name", "value"),
+    [
+        ("Step 50/100000; acc: 3.2; ppl: 1234.5; xent: 7.10; lr: 0.00001; 12 sec;", "loss", 7.1),
+        ("Training epoch 0, iteration 3/999 | lr: 1.5e-07 | global_step: 3 | reduced_train_loss: 10.91", "loss", 10.91),
+        ("[10]\ttrain-logloss:0.41000\tvalid-logloss:0.52000", "eval_loss", 0.52),
+        ("Train Epoch: 0 [512/9999 (5%)] Logit Scale: 14.286 Loss: 8.31 (8.35)", "logit_scale", 14.286),
+    ],
+)
+def test_names_of_many_trainers(line: str, name: str, value: float) -> None:
+    assert {pair.name: pair.value for pair in pairs(line)}[name] == value
