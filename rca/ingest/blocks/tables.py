@@ -11,6 +11,7 @@ from rca.ingest.blocks.device_monitor import DmonParser, GpuQueryParser, PmonPar
 from rca.ingest.blocks.device_status import DcgmiDmonParser, GpuStatParser, RocmSmiParser
 from rca.ingest.blocks.environment import CollectEnvParser, EnvironmentParser
 from rca.ingest.blocks.evaluation_setup import CocoSummaryParser, TransformsParser
+from rca.ingest.blocks.generation_lines import GenerationLineParser
 from rca.ingest.blocks.host_activity import IostatParser, ProcessListParser, SarParser, VmstatParser
 from rca.ingest.blocks.host_counters import CgroupParser, CpuParser, MeminfoParser, PortCountersParser
 from rca.ingest.blocks.host_tables import DiskFreeParser, FreeParser, LimitsParser, ListingParser, TopParser
@@ -26,7 +27,7 @@ from rca.ingest.blocks.kubernetes import (
 from rca.ingest.blocks.listed_settings import PackageLinesParser, VariablesParser
 from rca.ingest.blocks.memory_summary import MemoryStatsParser, MemorySummaryParser
 from rca.ingest.blocks.metric_records import MetricRecordParser
-from rca.ingest.blocks.metric_rows import MetricRowParser
+from rca.ingest.blocks.metric_rows import MarianParser, MetricRowParser
 from rca.ingest.blocks.metric_tables import MetricTableParser
 from rca.ingest.blocks.nvidia_smi import NvidiaSmiParser
 from rca.ingest.blocks.nvidia_smi_query import NvidiaSmiQueryParser
@@ -99,12 +100,14 @@ TABLES: tuple[BlockParser, ...] = (
     LlamaTimingsParser(),
     JsonRequestParser(),
     RequestLineParser(),
+    GenerationLineParser(),
     ServingBenchmarkParser(),
     ClassificationReportParser(),
     MetricTableParser(),
     MetricRecordParser(),
     BoxedMetricsParser(),
     MetricRowParser(),
+    MarianParser(),
     ScoreTableParser(),
     HarnessTableParser(),
     ScoreListingParser(),
