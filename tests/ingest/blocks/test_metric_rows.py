@@ -21,3 +21,14 @@ def test_a_diverged_loss(read: Any) -> None:
 
 def test_sentences_with_numbers(read: Any) -> None:
     assert read("log.txt", "3 train 0.9\nfiles were read\n12 val 0.1\n").metrics("loss") == []
+
+
+def test_updates_of_marian(read: Any) -> None:
+    text = "".join(
+        f"[2023-01-01 10:00:0{i}] Ep. 1 : Up. {i}000 : Sen. 64,000 : Cost {8 - i}.12345678 * 400,000 @ 1,234 after "
+        f"400,000 : Time 60.12s : 6543.21 words/s : gNorm 1.{i}34\n"
+        for i in (1, 2)
+    )
+    found = read("train.log", text)
+    assert found.metrics("loss") == [(1000, 7.12345678), (2000, 6.12345678)]
+    assert found.metrics("grad_norm") == [(1000, 1.134), (2000, 1.234)]
