@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import groupby
 
 from rca.events import Event, EventTable
@@ -25,6 +26,10 @@ _LAUNCHERS = ("torchelastic.", "launcher.", "slurm.task", "torch.spawn")
 _LAUNCHER_EXCEPTIONS = frozenset({"ChildFailedError", "CalledProcessError", "ProcessExitedException"})
 _FAULTS = ("SIGSEGV", "SIGABRT", "SIGBUS", "SIGFPE", "SIGILL", "Segmentation fault", "Bus error", "Aborted")
 _KILLED = ("killed", "signal", "worker_lost")
+_WATCHDOGS = frozenset({"stuck", "watchdog_timeout", "watchdog_stuck"})
+"""Last words of signatures in which a process says that it stood still too long and will be ended for that."""
+_WARNED = re.compile(r"\[W\d{3,4} \d\d:\d\d:\d\d")
+"""PyTorch's own word that a message is a warning."""
 NODE_SILENCE_S = 1800.0
 """Slurm declares a node dead after SlurmdTimeout, 300 s by default and often more."""
 RECORD_S = 600.0
@@ -79,8 +84,9 @@ class Chronology:
 def chronology(events: EventTable) -> Chronology:
     """Order all failing events and pick the one that began the failure.
 
-    An error after which the steps went on does not count. An initiating event beats a cascade, which beats a teardown,
-    whatever their times: communication errors are often printed before the traceback that set them off is flushed.
+    An error after which the steps went on does not count, nor does a connection that breaks when ranks leave a job that
+    the scheduler has as completed. An initiating event beats a cascade, which beats a teardown, whatever their times:
+    communication errors are often printed before the traceback that set them off is flushed.
     """
     times = clock(events)
     steps = progress(events)
@@ -90,13 +96,18 @@ def chronology(events: EventTable) -> Chronology:
         if role is not None:
             found.append(Suspect(event=event, role=role, time=times.time(event)))
     ends = finish_lines(events)
+    found = _after_watchdogs(found)
+    well = _accounted_well(events) and not any(suspect.role == "initiating" for suspect in found)
     survived: list[Suspect] = []
     suspects: list[Suspect] = []
     for suspect in found:
         event = suspect.event
         over = steps.goes_on_after(event) >= SURVIVED_STEPS or _finished_after(suspect, ends)
+        over = over or (well and event.kind == "log" and _WARNED.search(event.text) is not None)
         (survived if over and event.kind != "process" else suspects).append(suspect)
     suspects = [suspect for suspect in suspects if not _finished_below(suspect, suspects)]
+    if completed_jobs(events) and all(_is_farewell(suspect) for suspect in suspects):
+        survived, suspects = survived + suspects, []
     suspects.sort(key=lambda suspect: suspect.event.event_id)
     first = _pick(suspects)
     return Chronology(
@@ -104,6 +115,42 @@ def chronology(events: EventTable) -> Chronology:
         partner=None if first is None else _partner(first, suspects),
         suspects=tuple(suspects),
         survived=tuple(survived),
+    )
+
+
+def completed_jobs(events: EventTable) -> tuple[Event, ...]:
+    """Return the jobs and steps in the accounts of the scheduler where all of them completed, else nothing."""
+    jobs = tuple(event for event in events.named("system.slurm_job") if event.attr("state"))
+    return jobs if all(str(event.attr("state")).startswith("COMPLETED") for event in jobs) else ()
+
+
+def _is_farewell(suspect: Suspect) -> bool:
+    """Say whether a message may be no more than that another rank left first."""
+    return suspect.role != "initiating" and suspect.event.kind == "log"
+
+
+def _after_watchdogs(found: Sequence[Suspect]) -> list[Suspect]:
+    """A process that is killed below the word of a watchdog was killed for standing still: the kill began nothing."""
+    first: dict[str, int] = {}
+    for suspect in found:
+        event = suspect.event
+        if event.line is not None and event.name.rsplit(".", 1)[-1] in _WATCHDOGS:
+            first.setdefault(event.source, event.line)
+    return [
+        replace(suspect, role="teardown")
+        if suspect.event.kind == "process"
+        and was_killed(suspect.event)
+        and (suspect.event.line or 0) > first.get(suspect.event.source, math.inf)
+        else suspect
+        for suspect in found
+    ]
+
+
+def _accounted_well(events: EventTable) -> bool:
+    """Say whether the scheduler has the job and all its steps as completed with exit code 0."""
+    jobs = [event for event in events.named("system.slurm_job") if event.attr("state")]
+    return bool(jobs) and all(
+        str(event.attr("state")).startswith("COMPLETED") and event.attr("exit_code") in {0, None} for event in jobs
     )
 
 

@@ -10,7 +10,7 @@ import numpy as np
 from rca.events import Event, EventTable
 from rca.facts.collectives.unfinished import LARGEST_JOB
 from rca.facts.emit import emit, number
-from rca.facts.failure.first_failure import chronology, finish_lines
+from rca.facts.failure.first_failure import chronology, completed_jobs, finish_lines
 from rca.facts.failure.phase import frames_of, phase_of, stack_text
 from rca.facts.failure.progress import progress
 from rca.facts.interface import Fact, FactFunction
@@ -58,9 +58,7 @@ def completion(events: EventTable) -> tuple[int, ...] | None:
         return None
     shown = [event.event_id for event in finish_lines(events)]
     shown += [event.event_id for event in events.of_kind("process") if event.value == 0]
-    jobs = [event for event in events.named("system.slurm_job") if event.attr("state")]
-    if all(str(event.attr("state")).startswith("COMPLETED") for event in jobs):
-        shown += [event.event_id for event in jobs[:1]]
+    shown += [event.event_id for event in completed_jobs(events)[:1]]
     shown += [
         int(series.event_id[-1]) for name in SUMMARY_METRICS for series in events.all_metrics(name) if len(series)
     ]

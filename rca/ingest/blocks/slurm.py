@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 import re2
@@ -122,7 +123,14 @@ def _columns(rule: str) -> list[tuple[int, int]]:
 
 
 def _cells(text: str, columns: list[tuple[int, int]], count: int) -> list[str]:
-    return [text[start:end] for start, end in columns] if len(columns) == count else text.split()
+    """Return the words below each run of dashes; a table that was shifted when it was copied keeps its words whole."""
+    if len(columns) != count:
+        return text.split()
+    cells: list[list[str]] = [[] for _ in columns]
+    for word in re.finditer(r"\S+", text):
+        shared = [min(word.end(), end) - max(word.start(), start) for start, end in columns]
+        cells[shared.index(max(shared))].append(word[0])
+    return [" ".join(words) for words in cells]
 
 
 def _add_job(out: EventBuilder, document: Document, line: int, row: dict[str, str]) -> None:

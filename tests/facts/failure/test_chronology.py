@@ -55,6 +55,26 @@ def test_one_process_has_no_other_ranks() -> None:
     assert "failure.lead_s" not in found
 
 
+@pytest.mark.parametrize(
+    ("states", "role", "failed"),
+    [
+        (["COMPLETED", "COMPLETED"], "cascade", False),
+        (["COMPLETED", "FAILED"], "cascade", True),
+        ([], "cascade", True),
+        (["COMPLETED"], "initiating", True),
+    ],
+)
+def test_a_connection_that_breaks_when_a_completed_job_ends_is_no_failure(
+    states: list[str], role: str, failed: bool
+) -> None:
+    run = Run().curves({"loss": decay(20)}).log("c10d.store_broken", "failed to recv, got 0 bytes", role=role)
+    for line, state in enumerate(states, start=3):
+        run.source("sacct.txt").add(kind="system", name="system.slurm_job", line=line, attrs={"state": state})
+    found = run.values()
+    assert found["run.failed"] is failed
+    assert ("failure.event" in found) is failed
+
+
 def test_torn_stack_gives_way_to_the_message_below_it() -> None:
     run = Run()
     run.source("slurm.out").add(
@@ -260,3 +280,20 @@ def test_an_end_of_file_from_another_process_is_an_echo() -> None:
             kind="exception", name="EOFError", line=line, severity="error", attrs={"raised_in": file}
         )
     assert [effective_role(event) for event in run.table().events] == ["cascade", "initiating"]
+
+
+@pytest.mark.parametrize(("name", "expected"), [("engine.stuck", True), ("engine.slow", False)])
+def test_a_kill_after_the_word_of_a_watchdog_began_nothing(name: str, expected: bool) -> None:
+    run = Run()
+    run.source("serve.log").add(kind="log", name=name, line=7, role="cascade", severity="error", text="stands still")
+    run.source("serve.log").add(kind="process", name="process.exit", line=9, value=-9, text="Killed")
+    assert run.values()["failure.only_cascades"] is expected
+
+
+@pytest.mark.parametrize(("state", "failed"), [("COMPLETED", False), ("FAILED", True)])
+def test_a_warning_at_the_end_of_a_job_that_is_accounted_as_completed(state: str, failed: bool) -> None:
+    run = Run().curves({"loss": decay(20)})
+    text = "[rank4]:[W1201 05:10:02.001 TCPStore.cpp:125] [c10d] recvValue failed on SocketImpl(fd=61)"
+    run.log("c10d.store_broken", text, role="cascade", rank=4)
+    run.source("sacct.txt").add(kind="system", name="system.slurm_job", attrs={"state": state, "exit_code": 0})
+    assert run.values()["run.failed"] is failed

@@ -61,3 +61,16 @@ def test_a_job_of_pbs(read: Any) -> None:
 def test_who_cancelled(read: Any) -> None:
     text = "JobID|State|ExitCode|Elapsed\n991|CANCELLED by 1000|0:0|02:00:00\n"
     assert read("sacct.txt", text).one("system.slurm_job").attr("cancelled_by") == "1000"
+
+
+def test_a_shifted_table_keeps_its_words_whole(read: Any) -> None:
+    text = (
+        "JobID           JobName  Partition      State ExitCode    Elapsed     MaxRSS \n"
+        "------------ ---------- ---------- ---------- -------- ---------- ---------- \n"
+        "4410             resnext        gpu  COMPLETED      0:0   02:10:12            \n"
+        "4410.0              srun             COMPLETED      0:0   02:10:05  21844020K \n"
+    )
+    job, step = read("sacct.txt", text).table.named("system.slurm_job")
+    assert (job.attr("job_name"), job.attr("state"), job.attr("exit_code")) == ("resnext", "COMPLETED", 0)
+    assert job.attr("elapsed_s") == 7812
+    assert (step.attr("state"), step.attr("max_rss_bytes")) == ("COMPLETED", 21_844_020 * 1024)
