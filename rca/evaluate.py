@@ -143,6 +143,8 @@ class Score(_Model):
     top3: float
     false_alarms: int
     """Healthy runs that were given a cause."""
+    doubted: int
+    """Healthy runs of which no more was said than `unknown`."""
     healthy: int
     abstained: int
     """Verdicts `unknown` although the truth names a cause."""
@@ -285,9 +287,12 @@ def score(outcomes: Sequence[CaseOutcome]) -> Score:
         cases=count,
         top1=sum(item.right for item in outcomes) / count,
         top3=sum(item.in_top_three for item in outcomes) / count,
-        false_alarms=sum(not item.right for item in healthy),
+        false_alarms=sum(not item.right and item.verdict != UNKNOWN for item in healthy),
+        doubted=sum(not item.right and item.verdict == UNKNOWN for item in healthy),
         healthy=len(healthy),
-        abstained=sum(item.verdict == UNKNOWN and UNKNOWN not in item.accepted for item in outcomes),
+        abstained=sum(
+            item.verdict == UNKNOWN and item.truth != NONE and UNKNOWN not in item.accepted for item in outcomes
+        ),
         calibration_error=sum(row.cases / count * abs(row.stated - row.observed) for row in reliability),
         domains=tuple(_domains(outcomes)),
         reliability=reliability,

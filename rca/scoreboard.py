@@ -19,7 +19,7 @@ def summary(score: Score) -> str:
     lines = [
         "",
         f"{score.cases} cases: right cause first {score.top1:.0%}, among the first three {score.top3:.0%}",
-        f"healthy runs given a cause: {score.false_alarms} of {score.healthy}; "
+        f"healthy runs given a cause: {score.false_alarms} of {score.healthy}, called unknown: {score.doubted}; "
         f"unknown although a cause is labelled: {score.abstained}",
         f"expected calibration error {score.calibration_error:.3f}",
         "",

@@ -32,18 +32,19 @@ OUTCOMES = [
     outcome("b.z", "unknown", "a.x", "a.y", "b.z", probability=0.6),
     outcome("b.z", "b.w", also=("b.w",)),
     outcome("none", "a.x", "none", probability=0.4),
+    outcome("none", "unknown", probability=0.1),
 ]
 
 
 def test_totals() -> None:
     result = score(OUTCOMES)
-    assert result.top1 == pytest.approx(2 / 5)
-    assert result.top3 == pytest.approx(4 / 5)
-    assert (result.healthy, result.false_alarms, result.abstained) == (1, 1, 1)
+    assert result.top1 == pytest.approx(2 / 6)
+    assert result.top3 == pytest.approx(4 / 6)
+    assert (result.healthy, result.false_alarms, result.doubted, result.abstained) == (2, 1, 1, 1)
     assert {(item.domain, item.cases, item.top1) for item in result.domains} == {
         ("a", 2, 1),
         ("b", 2, 1),
-        ("none", 1, 0),
+        ("none", 2, 0),
     }
     assert ("a.x", "a.y", 1) in result.confusion
 
