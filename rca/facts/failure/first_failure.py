@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from itertools import groupby
@@ -28,8 +27,6 @@ _FAULTS = ("SIGSEGV", "SIGABRT", "SIGBUS", "SIGFPE", "SIGILL", "Segmentation fau
 _KILLED = ("killed", "signal", "worker_lost")
 _WATCHDOGS = frozenset({"stuck", "watchdog_timeout", "watchdog_stuck"})
 """Last words of signatures in which a process says that it stood still too long and will be ended for that."""
-_WARNED = re.compile(r"\[W\d{3,4} \d\d:\d\d:\d\d")
-"""PyTorch's own word that a message is a warning."""
 NODE_SILENCE_S = 1800.0
 """Slurm declares a node dead after SlurmdTimeout, 300 s by default and often more."""
 RECORD_S = 600.0
@@ -97,13 +94,11 @@ def chronology(events: EventTable) -> Chronology:
             found.append(Suspect(event=event, role=role, time=times.time(event)))
     ends = finish_lines(events)
     found = _after_watchdogs(found)
-    well = _accounted_well(events) and not any(suspect.role == "initiating" for suspect in found)
     survived: list[Suspect] = []
     suspects: list[Suspect] = []
     for suspect in found:
         event = suspect.event
         over = steps.goes_on_after(event) >= SURVIVED_STEPS or _finished_after(suspect, ends)
-        over = over or (well and event.kind == "log" and _WARNED.search(event.text) is not None)
         (survived if over and event.kind != "process" else suspects).append(suspect)
     suspects = [suspect for suspect in suspects if not _finished_below(suspect, suspects)]
     if completed_jobs(events) and all(_is_farewell(suspect) for suspect in suspects):
@@ -144,14 +139,6 @@ def _after_watchdogs(found: Sequence[Suspect]) -> list[Suspect]:
         else suspect
         for suspect in found
     ]
-
-
-def _accounted_well(events: EventTable) -> bool:
-    """Say whether the scheduler has the job and all its steps as completed with exit code 0."""
-    jobs = [event for event in events.named("system.slurm_job") if event.attr("state")]
-    return bool(jobs) and all(
-        str(event.attr("state")).startswith("COMPLETED") and event.attr("exit_code") in {0, None} for event in jobs
-    )
 
 
 def _finished_below(suspect: Suspect, suspects: Sequence[Suspect]) -> bool:

@@ -288,12 +288,3 @@ def test_a_kill_after_the_word_of_a_watchdog_began_nothing(name: str, expected: 
     run.source("serve.log").add(kind="log", name=name, line=7, role="cascade", severity="error", text="stands still")
     run.source("serve.log").add(kind="process", name="process.exit", line=9, value=-9, text="Killed")
     assert run.values()["failure.only_cascades"] is expected
-
-
-@pytest.mark.parametrize(("state", "failed"), [("COMPLETED", False), ("FAILED", True)])
-def test_a_warning_at_the_end_of_a_job_that_is_accounted_as_completed(state: str, failed: bool) -> None:
-    run = Run().curves({"loss": decay(20)})
-    text = "[rank4]:[W1201 05:10:02.001 TCPStore.cpp:125] [c10d] recvValue failed on SocketImpl(fd=61)"
-    run.log("c10d.store_broken", text, role="cascade", rank=4)
-    run.source("sacct.txt").add(kind="system", name="system.slurm_job", attrs={"state": state, "exit_code": 0})
-    assert run.values()["run.failed"] is failed
