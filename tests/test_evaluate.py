@@ -78,7 +78,7 @@ def test_the_first_run_is_recorded_once_and_scored_against_what_is_accepted_toda
     record_first_run(tmp_path, cases)
     found = first_run(tmp_path, cases)
     assert found is not None
-    assert found[1] == pytest.approx(2 / 5)
+    assert found[1] == pytest.approx(2 / 6)
     mended = [item.model_copy(update={"ranked": (item.truth,)}) for item in cases]
     assert first_run(tmp_path, mended) == found
     with pytest.raises(UsageError, match="happens once"):
