@@ -68,7 +68,9 @@ _PHASES: tuple[tuple[str, re.Pattern[str]], ...] = (
     ("backward", re.compile(r"backward|autograd|run_backward|_engine_run_backward|unscale_|reduce_scatter_grad")),
     (
         "forward",
-        re.compile(r"(?:\b|_)forward\b|\bsoftmax\b|_call_impl|compute_loss|training_step|train_step\b|TFE_Py_Execute|F\.\w+|logits"),
+        re.compile(
+            r"(?:\b|_)forward\b|\bsoftmax\b|_call_impl|compute_loss|training_step|train_step\b|TFE_Py_Execute|F\.\w+|logits"
+        ),
     ),
     (
         "load",
@@ -185,9 +187,7 @@ def oom_phase(events: EventTable, head: OutOfMemory) -> str | None:
     if frames:
         stack = stack_text(frames)
         outer = next((name for name in ("eval", "generate") if dict(_PHASES)[name].search(stack)), None)
-        inner = "\n".join(line for line in stack_text(frames[-4:]).splitlines())
-        files = "\n".join(str(frame.get("file") or "") for frame in frames[-2:])
-        if dict(_PHASES)["optimizer"].search(inner) or _OPTIMIZER_FILE.search(files):
+        if _in_optimizer(frames):
             return "optimizer"
         if outer is not None and _deepest(frames, dict(_PHASES)[outer]) > _deepest(frames, _IN_TRAINING):
             return outer
@@ -198,6 +198,17 @@ def oom_phase(events: EventTable, head: OutOfMemory) -> str | None:
     if head.event.phase == "eval":
         return "eval"
     return "startup" if steps == 0 and not frames else None
+
+
+def _in_optimizer(frames: Sequence[Mapping[str, Any]]) -> bool:
+    """Say whether the innermost frames are the update; a wrapper of optimizers also calls backward, which is deeper."""
+    stepped = _deepest(frames[-4:], dict(_PHASES)["optimizer"])
+    files = (str(frame.get("file") or "") for frame in frames[-2:])
+    filed = max(
+        (at for at, file in enumerate(files, max(len(frames) - 2, 0)) if _OPTIMIZER_FILE.search(file)), default=-1
+    )
+    deepest = max(filed, stepped + max(len(frames) - 4, 0) if stepped >= 0 else -1)
+    return deepest >= 0 and deepest > _deepest(frames, dict(_PHASES)["backward"])
 
 
 def _deepest(frames: Sequence[Mapping[str, Any]], pattern: re.Pattern[str]) -> int:

@@ -23,7 +23,7 @@ _GLOBAL, _STEP, _BATCH = (
     re.compile(r"(?<![" + barred + r"])(?:" + words + _COUNT, re.I)
     for barred, words in (
         (r"\w-", r"global[_ ]?steps?|num_updates|trainer/global_step|optimizer[_ ]step"),
-        (r"\w/-", r"(?:train(?:ing)?[_ ])?steps?|iter(?:ation)?s?|it|update"),
+        (r"\w/-", r"(?:train(?:ing)?[_ ])?steps?|iter(?:ation)?s?(?:\((?:train|val|test)\))?|it|update"),
         (
             r"\w/-",
             r"(?:train(?:ing)?[_ ])?batch(?:es)?|micro_step|samples?(?=[ :#=]{1,8}\d{1,9} ?/)",

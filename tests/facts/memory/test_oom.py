@@ -97,6 +97,10 @@ def test_other_exceptions_are_none() -> None:
         ),
         ("backward", [("train_step", "loss.backward()"), ("backward", "_engine_run_backward(")]),
         (
+            "backward",
+            [("run_step", "optimizer.step(closure)"), ("closure", "loss.backward()"), ("backward", "run_backward(")],
+        ),
+        (
             "forward",
             [("train_step", "out = model(x)"), ("_call_impl", "return forward_call("), ("forward", "q = self.q(x)")],
         ),

@@ -25,6 +25,7 @@ def steps(*lines: str) -> list[int | None]:
         ("Epoch [1/90], Step [100/500], Loss: 2.3", {"epoch": 1, "epochs": 90, "step": 100, "total": 500}),
         ("Epoch: [3][ 10/5005] Loss 1", {"epoch": 3, "batch": 10, "length": 5005}),
         ("Epoch(train)  [1][  50/7330]  lr", {"epoch": 1, "batch": 50, "length": 7330}),
+        ("Iter(train) [    50/80000]  lr", {"step": 50, "total": 80000}),
         ("Train: 0 [  50/1251 (  4%)]  Loss", {"epoch": 0, "batch": 50, "length": 1251}),
         ("'step': 7, 'loss': 2", {"step": 7}),
         ("epoch 0.35 loss 2", {}),
@@ -47,6 +48,8 @@ def test_position(line: str, expected: dict[str, int]) -> None:
         ("eval | loss 2", True),
         ("step 3 val_loss 2", False),
         ("| valid | loss 2", True),
+        ("Iter(val) [100/500]  loss: 2", True),
+        ("Iter(train) [100/500]  loss: 2", False),
     ],
 )
 def test_evaluation(line: str, evaluation: bool) -> None:
