@@ -1,0 +1,17 @@
+out_dir = 'out-web'
+dataset = 'web'
+batch_size = 12
+block_size = 1024
+gradient_accumulation_steps = 40
+n_layer = 12
+n_head = 12
+n_embd = 768
+learning_rate = 6e-4
+warmup_iters = 2000
+max_iters = 600000
+lr_decay_iters = 600000
+min_lr = 6e-5
+weight_decay = 1e-1
+beta2 = 0.95
+grad_clip = 1.0
+dtype = 'bfloat16'
