@@ -35,7 +35,7 @@ _LEADING = (
     re.compile(r"s:(?P<step>\d{1,9})(?= )"),
     re.compile(r"\s{0,8}\[\s{0,8}(?P<step>\d{1,9})(?:\s{0,2}/\s{0,2}(?P<total>\d{1,9}))?\]"),
     re.compile(r"(?P<epoch>\d{1,5})\|(?P<step>\d{1,9})\|"),
-    re.compile(r"\s{0,8}(?P<step>\d{1,9})/(?P<total>\d{1,9}) (?:\[[=>.]|━)"),
+    re.compile(r"\s{0,8}(?P<step>\d{1,9})/(?P<total>\d{1,9}) (?:\[[=>.]|━|- \d{1,7}m?s - )"),
 )
 _EVALUATION = re.compile(
     r"^\W{0,8}(?:val(?:id(?:ation)?)?|eval(?:uation|uating)?|test(?:ing)?|dev)\b|\((?:val|test)\)|\| ?(?:valid|"

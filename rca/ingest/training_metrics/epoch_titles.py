@@ -7,7 +7,8 @@ import re
 from rca.ingest.training_metrics.counters import Position
 
 _TITLE = re.compile(r"\s{0,8}Epoch (?P<epoch>\d{1,6})/(?P<epochs>\d{1,6})\s{0,8}")
-_BAR = re.compile(r"\s{0,8}\d{1,9}/\d{1,9} (?:\[[=>.]|━)")
+_BAR = re.compile(r"\s{0,8}\d{1,9}/\d{1,9} (?:\[[=>.]|━|- \d{1,7}m?s - )")
+"""A state of the bar, or the line that stands in its place at the end of an epoch: `37/37 - 5s - loss: 1.2`."""
 
 
 class EpochTitles:

@@ -129,6 +129,9 @@ _ONE_STEP = frozenset({"step", "iter", "iteration"})
 _PEAKS = frozenset({"peak", "max", "used"})
 """Words that mean device memory when a size follows: `mem peak=26.5 GiB`."""
 _KNOWN = frozenset(METRIC_NAMES)
+_OF_ONE_LOSS = r"avg|avr|average|mean|running|moving|current|cur|last|step|batch|iter|epoch|smooth(?:ed)?|ema"
+_SAME_LOSS = re.compile(rf"(?:(?:{_OF_ONE_LOSS})[ _./-])?loss(?:[ _./-](?:{_OF_ONE_LOSS}|value))?")
+"""`step_loss` of diffusers, `avr_loss` of sd-scripts, `loss.avg`: the loss of training under its own name."""
 _FAMILY = re.compile(
     r"loss|acc(?:uracy)?\b|_acc|top\d|ppl|perplex|reward|\bkl\b|iou|dice|\bf1|bleu|\bwer\b|\bcer\b|\bmae\b|mse|auc|"
     r"entropy|nll|throughput"
@@ -307,6 +310,8 @@ def _name(key: str) -> str | None:
     if bare in _STEP_TIME_KEYS:
         return "step_time"
     common = canonical_metric(low)
+    if common not in _KNOWN and _SAME_LOSS.fullmatch(bare):
+        return "loss"
     return common if common in _KNOWN else worded_metric(bare) or canonical_metric(bare).replace(" ", "_")
 
 

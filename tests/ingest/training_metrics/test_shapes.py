@@ -228,6 +228,12 @@ SHAPES: list[tuple[str, str, Mapping[str, Sequence[Point]]]] = [
         {"loss": [(50, 1.2)], "step_time": [(50, 0.5)], "data_time": [(50, 0.01)], "memory_allocated": [(50, 5.0)]},
     ),
     (
+        "mmengine that counts iterations",
+        "2024/01/01 00:00:00 - mmengine - INFO - Iter(train) [   50/80000]  lr: 9.9e-03  eta: 10:59:11  time: 0.4839  "
+        "data_time: 0.0062  memory: 9216  loss: 3.3696  decode.acc_seg: 40.9\n",
+        {"loss": [(50, 3.3696)], "step_time": [(50, 0.4839)], "memory_allocated": [(50, 9.0)]},
+    ),
+    (
         "detectron2",
         "[10/22 04:15:57 d2.utils.events]:  eta: 1:00:00  iter: 19  total_loss: 9.6  loss_cls: 4.3  time: 0.5  "
         "data_time: 0.01  lr: 1.9e-05  max_mem: 2987M\n",
@@ -238,6 +244,23 @@ SHAPES: list[tuple[str, str, Mapping[str, Sequence[Point]]]] = [
         "Epoch 1/10\n 100/1875 [=>............................] - ETA: 5s - loss: 0.5000 - accuracy: 0.8000\r"
         "1875/1875 [==============================] - 6s 3ms/step - loss: 0.2000 - accuracy: 0.9000 - val_loss: 0.1500\n",
         {"loss": [(100, 0.5), (1875, 0.2)], "accuracy": [(100, 0.8), (1875, 0.9)], "eval_loss": [(1875, 0.15)]},
+    ),
+    (
+        "Keras with one line an epoch",
+        "Epoch 1/10\n37/37 - 5s - 150ms/step - accuracy: 0.8000 - loss: 0.2000 - val_loss: 0.1500\n"
+        "Epoch 2/10\n37/37 - 5s - loss: 0.1000 - accuracy: 0.9000 - val_loss: 0.1400 - 5s/epoch - 150ms/step\n"
+        "9/9 - 1s - 96ms/step - accuracy: 0.6923 - loss: 2.7391\n",
+        {
+            "loss": [(37, 0.2), (74, 0.1)],
+            "accuracy": [(37, 0.8), (74, 0.9)],
+            "eval_loss": [(37, 0.15), (74, 0.14), (74, 2.7391)],
+        },
+    ),
+    (
+        "one loss under the names of several scripts",
+        "step 1 step_loss=3.5 lr=0.1\nstep 2 avr_loss=3.4 lr=0.1\nstep 3 loss.avg: 3.3 lr=0.1\n"
+        "step 4 loss: 3.2 avg_loss: 3.6\nstep 5 box_loss: 1.0 loss: 3.1\n",
+        {"loss": [(1, 3.5), (2, 3.4), (3, 3.3), (4, 3.2), (5, 3.1)], "box_loss": [(5, 1.0)]},
     ),
     (
         "plain prints",
