@@ -19,6 +19,9 @@ from rca.ingest.weights.sample_files import add_samples
 
 MAX_KEYS = 256
 """Keys of one record that are looked at."""
+_MAX_CELLS, _FEWEST_KEYS = 8_000_000, 24
+"""Cells of all columns together, empty ones among them, and the keys that are read all the same: where each row has
+keys of its own, nearly all cells are empty."""
 _MESSAGE_KEYS = frozenset({"message", "msg", "event", "log", "text_payload"})
 _LEVEL_KEYS = frozenset({"level", "levelname", "severity", "lvl", "loglevel"})
 
@@ -46,12 +49,13 @@ def records_of(lines: Iterable[str]) -> Iterator[tuple[int, dict[str, Any] | Non
 def add_records(out: EventBuilder, rows: list[tuple[int, dict[str, Any]]]) -> list[str]:
     """Add the numbers of a list of (line, flat record) as metric events; return what was left out."""
     names = list(dict.fromkeys(key for _line, row in rows for key in row))
-    columns = {name: [row.get(name) for _line, row in rows] for name in names[:MAX_KEYS]}
+    most = min(MAX_KEYS, max(_FEWEST_KEYS, _MAX_CELLS // max(len(rows), 1)))
+    columns = {name: [row.get(name) for _line, row in rows] for name in names[:most]}
     lines = np.fromiter((line for line, _row in rows), dtype=np.int64, count=len(rows))
     warnings = add_metrics(out, {**columns, **generation_columns(columns)}, lines=lines)
     add_samples(out, columns, path=out.source)
-    if len(names) > MAX_KEYS:
-        warnings.append(f"{out.source}: only the first {MAX_KEYS} of {len(names)} keys were read.")
+    if len(names) > most:
+        warnings.append(f"{out.source}: only the first {most} of {len(names)} keys were read.")
     return warnings
 
 

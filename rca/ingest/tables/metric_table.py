@@ -119,7 +119,7 @@ def time_of(items: Sequence[Any] | pa.ChunkedArray) -> pa.Array | None:
     import pandas as pd
 
     listed = items.to_pylist() if isinstance(items, pa.ChunkedArray) else list(items)
-    first = next((item for item in listed if item not in {None, ""}), None)
+    first = next((item for item in listed if item is not None and item != ""), None)
     if first is None or isinstance(first, bool):
         return None
     if (value := number(first)) is not None:

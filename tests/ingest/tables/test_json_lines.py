@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from rca.ingest.tables import json_lines
 from rca.ingest.weights.generated_text import repetition
 
 
@@ -98,3 +99,16 @@ def test_generated_texts_are_measured_not_kept(read: Any) -> None:
     )
     assert all(value > 0.7 for _, value in found.metrics("output_repetition"))
     assert "na na" not in str(found.table.table.to_pylist())
+
+
+def test_a_time_that_is_a_list_or_an_object_is_no_time(read: Any) -> None:
+    found = read("log.jsonl", '{"step": 1, "time": [1, 2], "loss": 0.5}\n{"step": 2, "time": {"a": 1}, "loss": 0.4}\n')
+    assert found.metrics("loss") == [(1, 0.5), (2, 0.4)]
+
+
+def test_rows_of_ever_new_keys_are_read_up_to_so_many_cells(read: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(json_lines, "_MAX_CELLS", 3_000)
+    lines = "".join(f'{{"step": {step}, "loss": 0.5, "k{step}": 1}}\n' for step in range(100))
+    found = read("log.jsonl", lines)
+    assert len(found.metrics("loss")) == 100
+    assert "only the first 30 of 102 keys" in found.record.warnings[0]
