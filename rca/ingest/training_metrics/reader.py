@@ -29,9 +29,10 @@ from rca.ingest.training_metrics.step_counter import StepCounter
 from rca.ingest.training_metrics.time_left import TimeLeft
 from rca.ingest.training_metrics.timers import timers
 
+_SCALE = r"\d{1,20}(?:\.\d{0,20})?(?:e[+-]?\d{1,3})?"
 _LOSS_SCALE = re.compile(
-    r"Attempted loss scale: (?P<tried>[\d.e+]{1,20})(?:, reducing to (?P<now>[\d.e+]{1,20}))?"
-    r"|[Rr]educ\w+ (?:dynamic )?loss scale (?:from [\d.e+-]{1,20} )?to (?P<to>[\d.e+-]{1,20})"
+    rf"Attempted loss scale: (?P<tried>{_SCALE})(?:, reducing to (?P<now>{_SCALE}))?"
+    rf"|[Rr]educ\w+ (?:dynamic )?loss scale (?:from {_SCALE} )?to (?P<to>{_SCALE})"
 )
 _ALONE = re.compile(
     r"\W{0,8}(?:(?:train(?:ing)?|val(?:id(?:ation)?)?\.?|eval|test|avg|mean|epoch)[ _/-])?"
@@ -123,7 +124,7 @@ class MetricReader:
             return self._dict(segment, found)
         scale = _LOSS_SCALE.search(message[:600])
         if scale is not None:
-            value = float((scale["now"] or scale["to"] or scale["tried"]).rstrip("."))
+            value = float(scale["now"] or scale["to"] or scale["tried"])
             self._add(segment, "loss_scale", value, None, self._counter.last_step, phase="train")
             return True
         reached = _REACHED.search(message)

@@ -413,6 +413,12 @@ def test_bare_splits_are_losses(line: str, loss: float | None, other: float | No
     assert (found.get("loss"), found.get("eval_loss")) == (loss, other)
 
 
+@pytest.mark.parametrize("scale", ["1024.0-", "1e+", "1.2.3", "....", "+", "1e", "1024.", "1e999"])
+def test_a_loss_scale_that_is_cut_or_garbled_costs_no_log(read: Callable, scale: str) -> None:
+    found = read("train.log", f"step 5 loss 2.5\nReducing dynamic loss scale from 2048.0 to {scale}\nstep 6 loss 2.4\n")
+    assert found.metrics("loss") == [(5, 2.5), (6, 2.4)]
+
+
 def test_settings_in_a_line_are_no_progress(read: Any) -> None:
     found = read(
         "train.log", "vocab 50257 block 512 batch 32 lr 1e-3\nstep 0 loss 10.9 lr 1e-3\nstep 5 loss 9.1 lr 1e-3\n"
