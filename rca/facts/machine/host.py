@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Iterator, Mapping, Sequence
 
 from rca.events import Event, EventTable
@@ -20,6 +21,7 @@ CATALOGUE: Mapping[str, str] = {
     "env.container_restarts": "restarts of the container",
     "env.pod_warning": "reason of the most frequent warning about the pod",
     "env.ib_ports_down": "interconnect ports that are not active while another port of the host is",
+    "env.ib_ports_slow": "active interconnect ports at less than half the rate of another one on the same kind of card",
     "env.open_files_limit": "limit of open files",
     "env.locked_memory_limited": "locked memory is limited (RDMA needs it unlimited)",
     "env.host_memory_used_share": "share of the host memory in use",
@@ -101,6 +103,30 @@ def _reason(event: Event) -> str | None:
     return None
 
 
+def _slow_ports(ports: Sequence[Event]) -> Iterator[Fact]:
+    """Cards of one kind are of one speed: a port that trained at less than half of it has a bad cable or lane."""
+    rates: dict[str, list[tuple[float, Event]]] = {}
+    for event in ports:
+        rate = re.match(r"\d+", str(event.attr("rate") or ""))
+        if event.value == 1 and rate and event.attr("card"):
+            rates.setdefault(str(event.attr("card")), []).append((float(rate[0]), event))
+    slow = [
+        (rate, best, event)
+        for same in rates.values()
+        for best in [max(rate for rate, _event in same)]
+        for rate, event in same
+        if 2 * rate < best
+    ]
+    if rates:
+        says = f"{len(slow)} of {len(ports)} interconnect ports run below their speed"
+        if slow:
+            speed, best, event = slow[0]
+            says += f": {event.attr('adapter')} at {speed:.0f} Gb/s, where others of its kind have {best:.0f}"
+        yield from emit(
+            "env.ib_ports_slow", len(slow), f"{says}.", events=_ids([event for *_rates, event in slow] or ports)
+        )
+
+
 def host(events: EventTable) -> Iterator[Fact]:
     """Which limits, ports and processes does the host show?"""
     ports = events.named("system.ib_port")
@@ -111,6 +137,7 @@ def host(events: EventTable) -> Iterator[Fact]:
         named = f": {down[0].text}" if down else ""
         says = f"{count} of {len(ports)} interconnect ports are not active{named}."
         yield from emit("env.ib_ports_down", count, says, events=_ids(down or ports))
+        yield from _slow_ports(ports)
     for event in events.named("system.limit"):
         if event.attr("flag") == "-n" and event.value is not None:
             says = f"A process may open {event.value:.0f} files."

@@ -23,6 +23,7 @@ _WANTED = {
     "link layer": "link_layer",
     "link_layer": "link_layer",
     "firmware version": "firmware",
+    "ca type": "card",
 }
 
 

@@ -146,3 +146,10 @@ def test_ports_count_as_down_only_beside_one_that_is_up(facts_of: Any) -> None:
     up, down = "CA 'a'\n\tPort 1:\n\t\tState: Active\n", "CA 'b'\n\tPort 1:\n\t\tState: Down\n"
     assert facts_of({"ibstat.txt": up + down})["env.ib_ports_down"] == 1
     assert facts_of({"ibstat.txt": down + down})["env.ib_ports_down"] == 0
+
+
+@pytest.mark.parametrize(("card", "rate", "slow"), [("MT4129", 10, 1), ("MT4129", 200, 0), ("MT4123", 10, 0)])
+def test_a_port_is_slow_beside_others_of_its_kind(facts_of: Any, card: str, rate: int, slow: int) -> None:
+    port = "CA '{}'\n\tCA type: {}\n\tPort 1:\n\t\tState: Active\n\t\tRate: {}\n"
+    text = port.format("mlx5_0", "MT4129", 400) + port.format("mlx5_1", card, rate)
+    assert facts_of({"ibstat.txt": text})["env.ib_ports_slow"] == slow
