@@ -24,8 +24,8 @@ _FIRST_WORD = (
 _PAIR = re.compile(
     r"(?<![\w./@|%$-])(?P<key>"
     + _FIRST_WORD
-    + r"{0,2}(?:time per iteration|number of (?:skipped|nan) iterations|[A-Za-z][\w./@%-]*|\|g\|)"
-    r"(?: ?\((?:ms|s|%|GB|GiB|MB|sec|tokens?/s)\)|\([a-z_]{3,12}\))?)"
+    + r"{0,2}(?:time per iteration|(?:Data|Batch|Forward|Backward|Iter) time|number of (?:skipped|nan) iterations|[A-Za-z][\w./@%-]*|\|g\|)"
+    r"(?: ?\((?:ms|s|t|%|GB|GiB|MB|sec|tokens?/s)\)|\([a-z_]{3,12}\))?)"
     r"""(?P<sep>['"]?[ \t]{0,16}[:=]\s{0,16}['"]?|[ \t]{1,16}(?:is[ \t]{1,4})?)"""
     r"(?P<open>\[{0,2}|\()(?P<value>" + NUMBER + r")(?![\w]*/\w*\.\w)"
     r"(?P<unit> ?(?:GiB|GB|MiB|MB|KiB|KB|G|M|ms|us|µs|sec|s|%|k|K|B)(?![\w/])|)"
@@ -44,6 +44,8 @@ _JOINED = re.compile(
 _SPEED_KEY = re.compile(
     r"(?:it|its|steps?|tok(?:en)?s?|samples?|img|imgs|images|seqs?)/s(?:ec)?(?:/(?:gpu|dev(?:ice)?))?", re.I
 )
+_TIME_AND_DATA = re.compile(r"\btime \(data\): (?P<step>\d{1,9}\.\d{1,9}) \((?P<data>\d{1,9}\.\d{1,9})\)")
+"""BasicSR prints the time of a step and, in brackets, the part of it that waited for data."""
 _FOLLOWED = re.compile(r"[ :=]{1,8}[\d.]")
 _BARE_MS = re.compile(r"(?:^|[|,]) ?(?P<value>\d[\d,]*\.?\d*) ms(?= ?(?:[|,(]|$))")
 _SPACE_VALUE = re.compile(r"[.eE]|[nN][aA][nN]|[iI]nf")
@@ -221,6 +223,10 @@ def slots(message: str) -> list[Slot]:
     bare = _BARE_MS.search(text)
     if bare:
         found.append(Slot(*bare.span("value"), Reading("step_time", "s", 1e-3, known=True)))
+    split = _TIME_AND_DATA.search(text)
+    if split:
+        found.append(Slot(*split.span("step"), Reading("step_time", "s", known=True)))
+        found.append(Slot(*split.span("data"), Reading("data_time", "s", known=True)))
     return _told_apart(_of_splits(text, found), printed)
 
 

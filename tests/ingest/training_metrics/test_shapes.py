@@ -222,6 +222,24 @@ SHAPES: list[tuple[str, str, Mapping[str, Sequence[Point]]]] = [
         },
     ),
     (
+        "open_clip",
+        "2025-02-02,10:00:00 | INFO | Train Epoch: 0 [   4096/120000 (3%)] Data (t): 3.953 Batch (t): 4.612, 911.2/s, 113.9/s/gpu "
+        "LR: 0.000100 Logit Scale: 14.286 Loss: 8.2000 (8.3000)\n",
+        {"data_time": [(4096, 3.953)], "step_time": [(4096, 4.612)]},
+    ),
+    (
+        "PaddleDetection",
+        "[02/02 10:00:00] ppdet.engine INFO: Epoch: [0] [  50/1251] learning_rate: 0.000100 loss: 2.1 eta: 10:00:00 "
+        "batch_cost: 0.8123 data_cost: 0.7010 ips: 9.8 images/s\n",
+        {"loss": [(50, 2.1)], "data_time": [(50, 0.701)], "step_time": [(50, 0.8123)]},
+    ),
+    (
+        "BasicSR",
+        "2025-02-02 10:00:00,000 INFO: [x4..][epoch:  0, iter:     200, lr:(2.000e-04,)] [eta: 5 days, 1:00:00, "
+        "time (data): 0.812 (0.701)] l_pix: 3.1000e-02 \n",
+        {"data_time": [(200, 0.701)], "step_time": [(200, 0.812)]},
+    ),
+    (
         "mmengine",
         "2024-01-01 00:00:00 - mmengine - INFO - Epoch(train)  [1][  50/7330]  lr: 2.0000e-05  eta: 1 day, 2:03:04  "
         "time: 0.5000  data_time: 0.0100  memory: 5120  loss: 1.2000\n",
