@@ -22,9 +22,8 @@ _FIRST_WORD = (
     r"[Ll]ogit)[ -])"
 )
 _PAIR = re.compile(
-    r"(?<![\w./@|%$-])(?P<key>"
-    + _FIRST_WORD
-    + r"{0,2}(?:time per iteration|(?:Data|Batch|Forward|Backward|Iter) time|number of (?:skipped|nan) iterations|[A-Za-z][\w./@%-]*|\|g\|)"
+    r"(?<![\w./@|%$-])(?P<key>" + _FIRST_WORD + r"{0,2}(?:time per iteration|(?:Data|Batch|Forward|Backward|Iter) time|"
+    r"number of (?:skipped|nan) iterations|[A-Za-z][\w./@%-]*|\|g\|)"
     r"(?: ?\((?:ms|s|t|%|GB|GiB|MB|sec|tokens?/s)\)|\([a-z_]{3,12}\))?)"
     r"""(?P<sep>['"]?[ \t]{0,16}[:=]\s{0,16}['"]?|[ \t]{1,16}(?:is[ \t]{1,4})?)"""
     r"(?P<open>\[{0,2}|\()(?P<value>" + NUMBER + r")(?![\w]*/\w*\.\w)"
