@@ -90,6 +90,28 @@ def phase_of(events: EventTable, event: Event, partner: Event | None = None) -> 
     for known in (event, partner):
         if known is not None and known.phase is not None:
             return "train" if known.phase in _BEFORE and _trained_since(events, known) else known.phase
+    said = _last_said(events, event)
+    if said is not None and said not in _BEFORE:
+        return said
     if steps.step_before(event) is not None:
         return "train"
     return "startup" if events.has_text else None
+
+
+def _last_said(events: EventTable, event: Event) -> str | None:
+    """Return the phase that the source told last before an event that tells none, such as the exit of a process.
+
+    Steps that were reported after that say that the phase was over.
+    """
+    at = event.line or 0
+    told = [
+        other
+        for other in events.of_kind("log")
+        if other.source == event.source and other.phase is not None and (other.line or 0) <= at
+    ]
+    if not told:
+        return None
+    last = max(told, key=lambda other: other.line or 0)
+    track = progress(events).tracks.get(event.source)
+    reported = track is not None and bool(((track.last_line > (last.line or 0)) & (track.last_line <= at)).any())
+    return None if reported else last.phase

@@ -25,3 +25,16 @@ def run(*, restarted: bool) -> EventTable:
 def test_steps_of_another_rank_since_the_start_are_training(restarted: bool, phase: str) -> None:
     found = {fact.name: fact.value for fact in first(run(restarted=restarted))}
     assert found["failure.phase"] == phase
+
+
+@pytest.mark.parametrize(("later_steps", "phase"), [(0, "save"), (3, "train")])
+def test_an_exit_belongs_to_what_the_source_did_last(later_steps: int, phase: str) -> None:
+    log = EventBuilder("job.log")
+    for step in range(1, 6):
+        log.add(kind="metric", name="loss", line=step, step=step, value=2.0)
+    log.add(kind="log", name="checkpoint.save_began", line=6, phase="save", role="benign", severity="info")
+    for step in range(7, 7 + later_steps):
+        log.add(kind="metric", name="loss", line=step, step=step, value=2.0)
+    log.add(kind="process", name="process.exit", line=20, value=-9.0, severity="error", attrs={"signal": 9})
+    found = {fact.name: fact.value for fact in first(EventTable.from_parts([log.build()], text_sources=1))}
+    assert found["failure.phase"] == phase
