@@ -19,7 +19,7 @@ TORN_LINES = 80
 SAME_BLOCK_LINES = 3
 """Lines between the end of a traceback and a signature found in its last line."""
 _GOODBYES = frozenset({"run.completed", "run.exit_zero", "run.early_stopped", "megatron.exit_interval"})
-_COMMUNICATION = ("nccl.", "c10d.", "gloo.", "torchelastic.rendezvous")
+_COMMUNICATION = ("nccl.", "c10d.", "gloo.", "ucx.", "torchelastic.rendezvous")
 _SYSTEM = ("kernel.", "nvidia.", "gpu.", "slurm.", "batch.", "k8s.", "kubernetes.", "scheduler.", "cluster.")
 _LAUNCHERS = ("torchelastic.", "launcher.", "slurm.task", "torch.spawn")
 _LAUNCHER_EXCEPTIONS = frozenset({"ChildFailedError", "CalledProcessError", "ProcessExitedException"})

@@ -17,6 +17,7 @@ CATALOGUE: Mapping[str, str] = {
     "env.node_condition": "condition of a Kubernetes node that is not as it should be",
     "env.job_condition": "last condition of the Kubernetes job that says how it ended",
     "env.pod_ended_by": "the warning of Kubernetes about the pod that tells most about its end",
+    "env.pod_reason": "reason that Kubernetes gives for the end of the whole pod",
     "env.eviction": "what the node was short of when it evicted the pod, or `other`",
 }
 _BAD_STATES = ("FAILED", "CANCELLED", "TIMEOUT", "NODE_FAIL", "PREEMPTED", "OUT_OF_ME", "BOOT_FAIL", "DEADLINE")
@@ -160,6 +161,15 @@ def ended_by(events: EventTable) -> Iterator[Fact]:
             return
 
 
+def pod_reason(events: EventTable) -> Iterator[Fact]:
+    """Why does Kubernetes say that the pod as a whole ended? Its containers only tell a signal then."""
+    told = [item for item in events.named("system.container") if item.attr("pod_reason")]
+    for event in told[:1]:
+        reason = str(event.attr("pod_reason"))
+        says = f"Kubernetes ended the pod with the reason {reason}."
+        yield from emit("env.pod_reason", reason, says, events=_ids(told))
+
+
 def eviction(events: EventTable) -> Iterator[Fact]:
     """Was the pod evicted, and for want of what?"""
     pods = [item for item in events.named("system.container") if item.attr("pod_reason") == "Evicted"]
@@ -182,4 +192,4 @@ def _ids(events: Sequence[Event]) -> list[int]:
     return [event.event_id for event in events]
 
 
-FACTS: tuple[FactFunction, ...] = (accounts, nodes, conditions, ended_by, eviction)
+FACTS: tuple[FactFunction, ...] = (accounts, nodes, conditions, ended_by, pod_reason, eviction)

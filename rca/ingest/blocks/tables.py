@@ -12,6 +12,7 @@ from rca.ingest.blocks.device_status import DcgmiDmonParser, GpuStatParser, Rocm
 from rca.ingest.blocks.environment import CollectEnvParser, EnvironmentParser
 from rca.ingest.blocks.evaluation_setup import CocoSummaryParser, TransformsParser
 from rca.ingest.blocks.generation_lines import GenerationLineParser
+from rca.ingest.blocks.grid_engine import QacctParser
 from rca.ingest.blocks.host_activity import IostatParser, ProcessListParser, SarParser, VmstatParser
 from rca.ingest.blocks.host_counters import CgroupParser, CpuParser, MeminfoParser, PortCountersParser
 from rca.ingest.blocks.host_tables import DiskFreeParser, FreeParser, LimitsParser, ListingParser, TopParser
@@ -90,6 +91,7 @@ TABLES: tuple[BlockParser, ...] = (
     NodeRecordParser(),
     NodeListParser(),
     QstatParser(),
+    QacctParser(),
     PodDescriptionParser(),
     PodEventsParser(),
     PodTableParser(),

@@ -104,3 +104,16 @@ def test_evictions(facts_of: Facts, message: str, want: str) -> None:
     }
     found = facts_of({"events.json": {"apiVersion": "v1", "kind": "List", "items": [item]}})
     assert (found["env.eviction"], found["env.pod_ended_by"]) == (want, "Evicted")
+
+
+def test_the_reason_of_the_whole_pod(facts_of: Facts) -> None:
+    ended = {"name": "m", "state": {"terminated": {"exitCode": 137, "reason": "Error"}}}
+    pod = {
+        "apiVersion": "v1",
+        "kind": "Pod",
+        "metadata": {"name": "t-0"},
+        "spec": {"containers": [{"name": "m", "image": "r/t"}]},
+        "status": {"phase": "Failed", "reason": "DeadlineExceeded", "containerStatuses": [ended]},
+    }
+    found = facts_of({"pod.json": pod})
+    assert (found["env.pod_reason"], found["env.container_reason"]) == ("DeadlineExceeded", "Error")
