@@ -14,7 +14,7 @@ from rca.events import EventTable
 from rca.facts import baseline
 from rca.facts.collectives import recorded_collectives, stacks, unfinished
 from rca.facts.data import audio_rate, class_indices, lengths, listed_files, preparation, samples, scripts, split_groups
-from rca.facts.evaluation import evaluated_split, held_out, quality, score_history, score_trend, unchanged
+from rca.facts.evaluation import evaluated_split, held_out, overfitting, quality, score_history, score_trend, unchanged
 from rca.facts.failure import attempts, chronology, restarts, run, silence
 from rca.facts.interface import Fact, FactFunction, Facts
 from rca.facts.machine import (
@@ -79,6 +79,7 @@ MODULES = (
     loss_scale,
     lr_schedule,
     held_out,
+    overfitting,
     evaluated_split,
     generation_settings,
     oom,

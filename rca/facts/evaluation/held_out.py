@@ -1,18 +1,17 @@
-"""Validation against training: overfitting, leakage, evaluations that never change or cannot be repeated."""
+"""Validation losses and accuracies: how they develop, and whether they never change or cannot be repeated."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from rca.events import EventTable
 from rca.facts.emit import emit, number, percent
+from rca.facts.evaluation.overfitting import loss_scale
 from rca.facts.interface import Fact, FactFunction
-from rca.facts.robust import running_median, spread
 from rca.facts.training.curves import Curve, config_number, curve
 from rca.facts.training.loss import uniform_guess
 
@@ -29,31 +28,19 @@ CATALOGUE: Mapping[str, str] = {
     "eval.loss_nan_always": "every validation loss is not finite",
     "eval.constant": "three or more evaluations give exactly the same result",
     "eval.improving": "the validation loss fell by 2 % or more and its best value lies in the last third",
-    "eval.overfit": "validation loss 5 % above its minimum, three evaluations or more after it, while training falls",
-    "eval.rise": "last validation loss over its minimum, minus one",
-    "eval.gap": "last validation loss minus the training loss there, over the training loss",
-    "eval.below_train_share": "share of evaluations whose loss lies below the smoothed training loss there",
+    "eval.rise": "rise of the last validation loss over its minimum, as a share of it (below zero: of its gain)",
     "eval.perfect": "accuracy of 99.9 % or more, or a loss below 0.001, in the first half of the evaluations or in all",
     "eval.accuracy_first": "first validation accuracy",
     "eval.accuracy_last": "last validation accuracy",
     "eval.accuracy_best": "largest validation accuracy",
     "eval.accuracy_gap": "training minus validation accuracy at the end",
     "eval.at_chance": "the validation accuracy stays within a fifth of one over the number of classes",
-    "eval.train_learned": "the training loss fell by 20 % or more while the validation loss never fell by 2 %",
     "eval.repeat_differs": "two evaluations at the same step give different results (share of difference)",
     "eval.jumps": "largest change between neighbouring evaluations over the median change (x)",
 }
 
 UNINFORMED_EVALS, UNINFORMED_SPREAD = 5, 0.05
 """Evaluations, and the spread of the loss over its level, from which a curve counts as one that never moved."""
-OVERFIT_RISE = 0.05
-OVERFIT_EVALS = 3
-"""Validation rises by 5 % over the last three evaluations while training falls (FACTS 4, runmedic)."""
-OVERFIT_NOISE, NOISE_KNOWN = 2.5, 12
-"""Times the noise between neighbouring evaluations, and evaluations from which it is known: the smallest of many noisy
-values lies below their level by about twice the noise."""
-TRAIN_FALL = 0.03
-"""Training falls by 3 % meanwhile (FACTS 4, runmedic)."""
 
 
 def losses(events: EventTable) -> Iterator[Fact]:
@@ -76,15 +63,17 @@ def losses(events: EventTable) -> Iterator[Fact]:
         says = f"The {words} validation loss is {number(float(good.value[index]))} at {good.place(index)}."
         yield from emit(f"eval.{name}", float(good.value[index]), says, events=good.event_id[[index]])
     yield from emit("eval.best_step", good.step_at(low), says, unit="step", events=good.event_id[[low]])
-    if len(good) < 3 or best <= 0:
+    scale = loss_scale(good.value, low)
+    if len(good) < 3 or scale <= 0:
         return
     seen = good.event_id[[len(good) - 1, low]]
     says = (
         f"The validation loss went from {number(first)} to {number(last)}; its best is {number(best)} at "
         f"{good.place(low)}."
     )
-    yield from emit("eval.rise", last / best - 1, says, events=seen)
-    yield from emit("eval.improving", best < 0.98 * first and low >= 2 * (len(good) - 1) / 3, says, events=seen)
+    yield from emit("eval.rise", (last - best) / scale, says, events=seen)
+    better = first - best > 0.02 * max(abs(first), abs(best))
+    yield from emit("eval.improving", better and low >= 2 * (len(good) - 1) / 3, says, events=seen)
     changes = np.abs(np.diff(good.value))
     usual = float(np.median(changes))
     if len(changes) >= 4 and usual > 0:
@@ -99,89 +88,6 @@ def losses(events: EventTable) -> Iterator[Fact]:
             unit="x",
             events=good.event_id[[int(changes.argmax()) + 1]],
         )
-
-
-def _summed(events: EventTable, split: str) -> Curve | None:
-    """Return the sum of the losses of one split that are told by part only (`val/box_loss`, `val/cls_loss`)."""
-    parts = [
-        line
-        for name in events.metric_names
-        if name.startswith((f"{split}/", f"{split}_")) and name.endswith("loss") and (line := curve(events, name))
-    ]
-    same = [line for line in parts if len(line) == len(parts[0]) and np.array_equal(line.step, parts[0].step)]
-    if not same or len(same) != len(parts):
-        return None
-    return replace(same[0], value=np.sum([line.value for line in same], axis=0))
-
-
-def overfitting(events: EventTable) -> Iterator[Fact]:
-    """Does the validation loss rise while the training loss falls?"""
-    validation, training = curve(events, "eval_loss"), curve(events, "loss")
-    if validation is None or training is None:
-        validation, training = _summed(events, "val"), _summed(events, "train")
-    if validation is None or training is None:
-        return
-    good, train = validation.pick(validation.finite), training.pick(training.finite)
-    if len(good) < OVERFIT_EVALS + 1 or len(train) < 4 or float(np.min(good.value)) <= 0:
-        return
-    low = int(np.argmin(good.value))
-    level = _train_level(train, good)
-    if level is None:
-        return
-    after = len(good) - 1 - low
-    rise = float(np.median(good.value[-3:])) / float(good.value[low]) - 1 if after >= OVERFIT_EVALS else 0.0
-    rising = after >= OVERFIT_EVALS and _mostly_rising(good.value[low:])
-    fall = 1 - float(level[-1]) / float(level[low]) if level[low] > 0 else 0.0
-    noise = spread(np.diff(good.value)) / 2**0.5 if len(good) >= NOISE_KNOWN else 0.0
-    clear = rise * float(good.value[low]) > OVERFIT_NOISE * noise
-    over = rise >= OVERFIT_RISE and rising and clear and fall >= TRAIN_FALL
-    says = (
-        f"After its minimum of {number(float(good.value[low]))} at {good.place(low)} the validation loss rose by "
-        f"{percent(max(rise, 0.0))} over {after} evaluations while the training loss fell by {percent(max(fall, 0.0))}."
-    )
-    seen = good.event_id[[low, len(good) - 1]]
-    yield from emit("eval.overfit", over, says, events=seen)
-    if level[-1] > 0:
-        gap = (float(good.value[-1]) - float(level[-1])) / float(level[-1])
-        says = (
-            f"At the end the validation loss is {number(float(good.value[-1]))}, the training loss "
-            f"{number(float(level[-1]))}."
-        )
-        yield from emit("eval.gap", gap, says, events=seen)
-    yield from _learned(good, train, seen)
-    below = good.value < level
-    says = f"{int(below.sum())} of {len(good)} validation losses lie below the training loss at that step."
-    yield from emit("eval.below_train_share", float(np.mean(below)), says, events=good.event_id[below])
-
-
-def _mostly_rising(values: npt.NDArray[np.float64]) -> bool:
-    """Say whether at least two thirds of the steps go up: noise around a flat line does not."""
-    return float(np.mean(np.diff(values) > 0)) >= 0.6
-
-
-def _learned(good: Curve, train: Curve, seen: npt.NDArray[np.int64]) -> Iterator[Fact]:
-    head, tail = float(np.median(train.value[:3])), float(np.median(train.value[-max(3, len(train) // 10) :]))
-    if head <= 0:
-        return
-    gained = 1 - tail / head
-    at_best = 1 - float(np.min(good.value)) / float(good.value[0])
-    says = (
-        f"The training loss fell by {percent(max(gained, 0.0))}, the validation loss by "
-        f"{percent(max(at_best, 0.0))} at best."
-    )
-    yield from emit("eval.train_learned", gained >= 0.2 and at_best < 0.02, says, events=seen)
-
-
-def _train_level(train: Curve, evals: Curve) -> npt.NDArray[np.float64] | None:
-    """Return the smoothed training loss at each evaluation: by step, else by the order of the log."""
-    smooth = running_median(train.value, int(np.clip(len(train) // 20, 1, 25)))
-    if np.isfinite(train.step).all() and np.isfinite(evals.step).all():
-        order = np.argsort(train.step, kind="stable")
-        return np.asarray(np.interp(evals.step, train.step[order], smooth[order]))
-    if len(train) == len(evals):
-        return smooth
-    position = np.searchsorted(train.event_id, evals.event_id) - 1
-    return smooth[np.clip(position, 0, len(smooth) - 1)]
 
 
 def sameness(events: EventTable) -> Iterator[Fact]:
@@ -292,4 +198,4 @@ def _perfect(good: Curve | None, loss: Curve | None) -> Iterator[Fact]:
     yield from emit("eval.perfect", False, f"No perfect result among {len(reached[0][0])} evaluations.")
 
 
-FACTS: tuple[FactFunction, ...] = (losses, overfitting, sameness, accuracy)
+FACTS: tuple[FactFunction, ...] = (losses, sameness, accuracy)
