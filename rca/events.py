@@ -56,6 +56,9 @@ SCHEMA = pa.schema(
 """Columns of one ingested part; `event_table` puts `event_id` in front."""
 
 
+_JSON = json.JSONEncoder(ensure_ascii=False, sort_keys=True, default=str)
+
+
 class EventBuilder:
     """Collects the events of one source."""
 
@@ -66,9 +69,10 @@ class EventBuilder:
         self._rows: list[tuple[Any, ...]] = []
         """Values of one event each, in the order of `SCHEMA`."""
         self._bulk: list[pa.Table] = []
+        self._in_bulk = 0
 
     def __len__(self) -> int:
-        return len(self._rows) + sum(int(part.num_rows) for part in self._bulk)
+        return len(self._rows) + self._in_bulk
 
     def add(
         self,
@@ -108,7 +112,7 @@ class EventBuilder:
             severity,
             role,
             None if text is None else text[:MAX_TEXT],
-            None if not attrs else json.dumps(attrs, ensure_ascii=False, sort_keys=True, default=str),
+            None if not attrs else _JSON.encode(attrs),
         )
         self._rows.append(row)
 
@@ -131,6 +135,7 @@ class EventBuilder:
                 array = pa.array(value, from_pandas=field.name not in {"value", "duration_us"})
             arrays.append(array.cast(field.type) if array.type != field.type else array)
         self._bulk.append(pa.Table.from_arrays(arrays, schema=SCHEMA))
+        self._in_bulk += length
 
     def build(self) -> pa.Table:
         """Return the collected events as one Arrow table of `SCHEMA`."""

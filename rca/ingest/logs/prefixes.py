@@ -90,6 +90,15 @@ class PrefixParser:
                 del self._shapes[next(iter(self._shapes))]
         return self._like_a_known(text, line, known) or self._parse(text, line, known)
 
+    def time(self, text: str, line: int) -> int | None:
+        """Return the time in front of the message of one line; sooner than `parse` where the line before is alike."""
+        shape = self._shape
+        if shape is not None and text.startswith(shape.head):
+            found = token_pattern(shape.kind).match(text, len(shape.head))
+            if found is not None and text.startswith(shape.tail[:1], found.end()):
+                return self._resolved(shape.kind, found, line)
+        return self.parse(text, line).time
+
     def form(self, text: str, prefix: Prefix) -> PrefixForm | None:
         """Return the form of the prefix of a line that was just parsed, if the next lines may have the same.
 
@@ -114,15 +123,18 @@ class PrefixParser:
 
     def times(self, form: PrefixForm, printed: Sequence[str], lines: Sequence[int]) -> list[int | None] | None:
         """Return the times of lines of one form, or None where one of them is no time."""
-        pattern, stamp_of = token_pattern(form.kind), STAMPS[form.kind]
+        pattern = token_pattern(form.kind)
         times: list[int | None] = []
         for text, line in zip(printed, lines, strict=True):
             found = pattern.match(text + form.tail)
             if found is None or found.end() != len(text):
                 return None
-            stamp = stamp_of(found)
-            times.append(None if stamp is None else self._clock.resolve(stamp, line))
+            times.append(self._resolved(form.kind, found, line))
         return times
+
+    def _resolved(self, kind: str, found: re.Match[str], line: int) -> int | None:
+        stamp = STAMPS[kind](found)
+        return None if stamp is None else self._clock.resolve(stamp, line)
 
     def _like_a_known(self, text: str, line: int, known: list[_Shape]) -> Prefix | None:
         """Read a line whose prefix differs from that of one before in nothing but the time."""
@@ -141,8 +153,7 @@ class PrefixParser:
             if index:
                 known.insert(0, known.pop(index))
             self._shape = shape
-            stamp = STAMPS[shape.kind](found)
-            time = None if stamp is None else self._clock.resolve(stamp, line)
+            time = self._resolved(shape.kind, found, line)
             message = text[end - shape.indent :]
             rank = _inner_rank(message) if shape.rank is None else shape.rank
             return Prefix(message=message, rank=rank, host=shape.host, time=time, level=shape.level)
@@ -188,8 +199,7 @@ class PrefixParser:
             if kind in _HOSTS:
                 host = host or found[_HOSTS[kind]]
             if kind in STAMPS and stamped is None:
-                stamp = STAMPS[kind](found)
-                time = None if stamp is None else self._clock.resolve(stamp, line)
+                time = self._resolved(kind, found, line)
                 stamped = (found.start(), found.end(), kind)
         # Blanks between two parts of a prefix belong to it; blanks in front of the message are its indentation.
         start = before if blank else position

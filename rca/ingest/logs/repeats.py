@@ -11,7 +11,8 @@ from rca.ingest.interface import Source
 _RANKS_TOLD = 4096
 """Ranks whose first report of a message is kept beyond the limit."""
 _ONLY_COUNT_AFTER = 2
-"""Times the limit after which a message is counted without another look, if nearly every candidate was one."""
+"""Times the limit after which a message is counted without another look, if nearly every candidate was one and no
+other rank has told it for as many reports as the limit."""
 _SURE = 0.98
 _CHARACTERS = 32 << 20
 """Characters of text and attributes kept of one source: a log of nothing but tracebacks stays bounded."""
@@ -45,6 +46,8 @@ class Repeats:
         self._count = 0
         self._kept = 0
         self._ranks: set[int | None] = set()
+        self._since_new = 0
+        """Reports since a rank told it for the first time."""
         self._held: Callable[[], dict[str, Any]] | None = None
         self._held_is_new = False
 
@@ -58,13 +61,22 @@ class Repeats:
         if self._held is not None and (self._kept < self._limit - 1 or self._held_is_new):
             out.add(**self._held())
             self._kept += 1
-        self._held_is_new = rank not in self._ranks and len(self._ranks) < _RANKS_TOLD
+        self._held_is_new = self.new(rank)
+        self._since_new = 0 if self._held_is_new else self._since_new + 1
         self._ranks.add(rank)
         self._held = row
 
+    def new(self, rank: int | None) -> bool:
+        """Say whether a report of this rank would be kept as its first one."""
+        return rank not in self._ranks and len(self._ranks) < _RANKS_TOLD
+
     def only_count(self) -> bool:
         """Say whether further reports need no look."""
-        return self._candidates >= _ONLY_COUNT_AFTER * self._limit and self._count >= _SURE * self._candidates
+        return (
+            self._candidates >= _ONLY_COUNT_AFTER * self._limit
+            and self._count >= _SURE * self._candidates
+            and self._since_new >= self._limit
+        )
 
     def more(self, count: int) -> None:
         """Count reports that were not looked at."""

@@ -36,7 +36,7 @@ _SAMPLE = 200
 """Lines at either end that show whether lines carry task numbers and times."""
 _HEAD = 1 << 18
 _RANK_WITHIN = 1 << 22
-"""Bytes at either end in which a launcher tells which ranks the node has."""
+"""Bytes at the end in which a launcher tells which ranks the node has; it sums up when a job has failed."""
 _LINES_TOLD = 100_000
 """Numbers of lines that blocks may set aside before those that were passed are dropped."""
 _INT64 = 1 << 63
@@ -223,8 +223,9 @@ class TextDocument:
                 raw = self._bytes(candidate)
                 if b"\r" not in raw and _TIME_LIKE.search(raw, 0, _TIME_WITHIN) is None:
                     continue
-                kept = self.parse(self.decode(raw), candidate)
-            time = kept.time
+                time = self._parser.time(self.decode(raw), candidate)
+            else:
+                time = kept.time
             if time is not None:
                 known = time
                 break
@@ -258,16 +259,16 @@ class TextDocument:
 
     def first_local_rank(self) -> int:
         """Return the global rank of local rank 0 on the node that wrote the source, as far as it tells; else 0."""
-        ends = [self._data[:_RANK_WITHIN]]
+        ends = [self._data[-_RANK_WITHIN:]]
         if self._size > _RANK_WITHIN:
-            ends.append(self._data[-_RANK_WITHIN:])
+            ends.insert(0, self._data[:_HEAD])
         for text in ends:
             place = text.find(b"(local_rank: ")
             found = _LOCAL_RANK.search(text, max(0, place - 60), place + 40) if place >= 0 else None
             if found and int(found[1]) >= int(found[2]):
                 return int(found[1]) - int(found[2])
-        tagged = any(b"[default" in text for text in ends)
-        found = _TAGGED_RANK.search(ends[-1][-_HEAD:]) if tagged else None
+        tail = ends[-1][-_HEAD:]
+        found = _TAGGED_RANK.search(tail) if b"[default" in tail else None
         return max(0, int(found[2]) - int(found[1])) if found else 0
 
     def chunks(self) -> Iterator[Chunk]:
@@ -341,10 +342,12 @@ class TextDocument:
         return block * _BLOCK + (int(places[at]) if at >= 0 else 0)
 
     def _sample(self) -> list[str]:
-        """The first and the last lines."""
-        count = len(self)
-        if self._size <= self._limit:
-            lines = [self.decode(line.removesuffix(b"\r")) for line in self._data[:].split(b"\n")[:count]]
-            return lines if count <= 2 * _SAMPLE else lines[:_SAMPLE] + lines[-_SAMPLE - 1 :]
-        numbers = sorted({*range(1, min(count, _SAMPLE) + 1), *range(max(1, count - _SAMPLE), count + 1)})
-        return [self.raw(line) for line in numbers]
+        """Some of the first and the last lines, as far as they stand near the ends."""
+        if self._size <= _HEAD:
+            lines = self._data[:].split(b"\n")[: len(self)]
+            near = lines if len(lines) <= 2 * _SAMPLE else lines[:_SAMPLE] + lines[-_SAMPLE - 1 :]
+        else:
+            first, last = self._data[:_HEAD].split(b"\n"), self._data[-_HEAD:].split(b"\n")
+            # What stands at the border of the piece is a whole line only where it is all that there is.
+            near = (first[:-1] or first)[:_SAMPLE] + (last[1:] or last)[-_SAMPLE:]
+        return [self.decode(line.removesuffix(b"\r")) for line in near]

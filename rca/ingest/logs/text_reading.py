@@ -62,7 +62,10 @@ class Reading:
     def read(self, chunk: Chunk) -> None:
         """Look at every line of the chunk on which a pattern may match."""
         text = chunk.text
-        for hit in self._engine.scanner.hits(text, self._tallies):
+        for found in self._engine.scanner.hits(text, self._tallies):
+            hit = found if self._tallies.keys().isdisjoint(found.patterns) else self._counted(chunk, found)
+            if not hit.patterns:
+                continue
             line = chunk.line + hit.above
             key = hit.patterns, text[hit.start : min(hit.end, hit.start + _SHAPE)].translate(None, _VARYING)
             shape = self._shapes.get(key)
@@ -89,6 +92,19 @@ class Reading:
                 self._repeats[index].more(tally.count - 1)
                 self._line(chunk, hit, chunk.line + hit.above)
                 tally.count, tally.last = 0, -1
+
+    def _counted(self, chunk: Chunk, hit: Hit) -> Hit:
+        """Count what is only counted since a line of the same block; return the hit with the patterns that are left.
+
+        The search knows only between its blocks what is only counted.
+        """
+        text = chunk.text[hit.start : min(hit.end, hit.start + _SHAPE)].decode("utf-8", "replace")
+        rank = self._document.parse(text, chunk.line + hit.above).rank
+        known = {item for item in hit.patterns & self._tallies.keys() if not self._repeats[item].new(rank)}
+        for pattern in known:
+            self._tallies[pattern].count += 1
+            self._tallies[pattern].last = hit.end
+        return hit._replace(patterns=hit.patterns - known)
 
     def _line(self, chunk: Chunk, hit: Hit, line: int) -> int:
         """Read one line; return 1 where it said something, -1 where it is a line of settings without news, else 0."""
@@ -189,15 +205,15 @@ class Reading:
 
     def _block(self, asked: Sequence[int], line: int, *, late: bool) -> None:
         """Let the first block that knows the line take it."""
-        message = self._document.prefix(line).message
-        raw: str | None = None
+        message = self._document.prefix(line).message.encode()
+        raw: bytes | None = None
         tried: set[int] = set()
         for pattern in sorted(asked):
             trigger = self._engine.triggers[pattern]
             if trigger.late is not late or trigger.order in tried:
                 continue
             if trigger.pattern.search(message) is None:
-                raw = self._document.raw(line) if raw is None else raw
+                raw = self._document.raw(line).encode() if raw is None else raw
                 if trigger.pattern.search(raw) is None:
                     continue
             tried.add(trigger.order)
@@ -238,7 +254,6 @@ class Reading:
                 "attrs": {
                     name: typed(capture, value) if (capture := signature.captures.get(name)) else value
                     for name, value in found.items()
-                    if value is not None
                 },
             }
 
@@ -253,8 +268,15 @@ class Reading:
         if key in self._answers:
             return self._answers[key]
         pattern = self._engine.pattern(index)
-        match = pattern.search(message) or (pattern.search(text) if len(message) < len(text) else None)
-        found: dict[str, str] | None = None if match is None else match.groupdict()
+        # RE2 works on UTF-8; given text, it would count the characters in front of every capture.
+        match = pattern.search(message.encode()) or (
+            pattern.search(text.encode()) if len(message) < len(text) else None
+        )
+        found: dict[str, str] | None = None
+        if match is not None:
+            found = {
+                name: value.decode(errors="replace") for name, value in match.groupdict().items() if value is not None
+            }
         if len(text) <= _ANSWER and len(self._answers) < _ANSWERS:
             self._answers[key] = found
         return found
