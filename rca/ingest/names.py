@@ -40,6 +40,7 @@ _METRICS: dict[str, tuple[str, ...]] = {
         "reduced_train_loss",
         "xent",
         "metrics/train/languagecrossentropy",
+        "main/loss",
     ),
     "eval_loss": (
         "eval_loss",
@@ -64,6 +65,7 @@ _METRICS: dict[str, tuple[str, ...]] = {
         "vl_loss",
         "eval/crossentropyloss",
         "metrics/eval/languagecrossentropy",
+        "validation/main/loss",
     ),
     "grad_norm": (
         "grad_norm",
@@ -239,6 +241,8 @@ _METRICS: dict[str, tuple[str, ...]] = {
         "train/accuracy",
         "train_accuracy",
         "mean_token_accuracy",
+        "main/accuracy",
+        "main/acc",
     ),
     "eval_accuracy": (
         "eval_accuracy",
@@ -254,6 +258,8 @@ _METRICS: dict[str, tuple[str, ...]] = {
         "val/accuracy",
         "validation_accuracy",
         "eval_acc",
+        "validation/main/accuracy",
+        "validation/main/acc",
     ),
     "perplexity": ("perplexity", "ppl", "lm loss ppl", "train/ppl"),
     "eval_perplexity": ("eval_perplexity", "eval/ppl", "val_ppl", "eval_ppl", "valid_ppl"),
@@ -292,6 +298,16 @@ _FIRST_DEVICE = re.compile(r"(?:gpu|cuda|device)[:_]?0[_/ -]")
 """The first device speaks for the process; the columns of the others keep their own names."""
 
 
+_LEARNER = re.compile(r"^(?:info/)?learners?/default_policy/(?:learner_stats/)?(?P<name>\w+)$")
+_OF_LEARNER = {
+    "total_loss": "loss",
+    "grad_gnorm": "grad_norm",
+    "gradients_default_optimizer_global_norm": "grad_norm",
+    "cur_lr": "learning_rate",
+    "default_optimizer_learning_rate": "learning_rate",
+}
+"""What RLlib calls the figures of a single policy, in its old and its new interface."""
+
 _PART = re.compile(r"[\s_./-]+")
 _OF_DEVICE = frozenset({"gpu", "cuda", "torch", "device", "mem", "memory", "vram", "current", "curr", "usage", "used"})
 _LIVE = frozenset({"alloc", "allocated", "allocation"})
@@ -325,6 +341,8 @@ def canonical_metric(raw: str) -> str:
     name = name.rsplit("/", 1)[-1] if name.startswith("devicestatsmonitor.") else name
     plain = re.sub(r"[\s.]+", "_", name)
     known = _METRIC_OF.get(name) or _METRIC_OF.get(plain)
+    if known is None and (learner := _LEARNER.match(name.replace(".", "/"))) is not None:
+        known = _OF_LEARNER.get(learner["name"])
     if known is None and (first := _FIRST_DEVICE.match(plain)) is not None:
         known = _METRIC_OF.get(f"gpu_{plain[first.end() :]}") or _METRIC_OF.get(plain[first.end() :])
     return known or _memory_in_words(name) or name

@@ -66,3 +66,20 @@ def test_device_memory_in_any_words(raw: str, name: str) -> None:
 def test_the_size_that_a_name_states_is_the_unit() -> None:
     assert pairs("step 7 loss 2.1 gpu_mem_mb=250")[-1] == ("memory_allocated", 250 / 1024, "GiB", True)
     assert meaning("cuda_alloc_mb").factor == 1 / 1024
+
+
+@pytest.mark.parametrize(
+    ("raw", "name"),
+    [
+        ("main/loss", "loss"),
+        ("validation/main/acc", "eval_accuracy"),
+        ("main/loss_ctc", "main/loss_ctc"),
+        ("info/learner/default_policy/learner_stats/grad_gnorm", "grad_norm"),
+        ("learners/default_policy/default_optimizer_learning_rate", "learning_rate"),
+        ("info.learner.default_policy.learner_stats.total_loss", "loss"),
+        ("info/learner/default_policy/learner_stats/vf_loss", "info/learner/default_policy/learner_stats/vf_loss"),
+        ("info/learner/agent_2/learner_stats/total_loss", "info/learner/agent_2/learner_stats/total_loss"),
+    ],
+)
+def test_names_of_chainer_and_rllib(raw: str, name: str) -> None:
+    assert canonical_metric(raw) == name

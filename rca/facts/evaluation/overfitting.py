@@ -22,7 +22,7 @@ CATALOGUE: Mapping[str, str] = {
     "eval.gap": "last validation loss minus the training loss there, over the training loss",
     "eval.below_train_share": "share of evaluations whose loss lies below the smoothed training loss there",
     "eval.train_learned": "the training loss fell by 20 % or more while the validation loss never fell by 2 %",
-    "eval.apart": "smallest ratio of validation to training loss, where validation accuracy never grows (x)",
+    "eval.apart": "validation loss five times the training loss at all evaluations while its accuracy never grows",
 }
 
 OVERFIT_RISE = 0.05
@@ -33,6 +33,8 @@ OVERFIT_EVALS = 3
 OVERFIT_NOISE, NOISE_KNOWN = 2.5, 12
 """Times the noise between neighbouring evaluations, and evaluations from which it is known: the smallest of many noisy
 values lies below their level by about twice the noise."""
+APART = 5.0
+"""Times the training loss: more than an ordinary gap, at the first evaluation already."""
 RISING_BLOCKS = 12
 """Stretches into which a longer rise is cut, so that the noise of single evaluations does not hide it."""
 TRAIN_FALL = 0.03
@@ -89,8 +91,7 @@ def overfitting(events: EventTable) -> Iterator[Fact]:
     )
     seen = good.event_id[[low, len(good) - 1]]
     yield from emit("eval.overfit", over, says, events=seen)
-    if (level > 0).all() and (good.value > 0).all() and not _accuracy_grew(events):
-        yield from _apart(good, level)
+    yield from _apart(good, level, grew=_accuracy_grew(events))
     if level[-1] > 0:
         gap = (float(good.value[-1]) - float(level[-1])) / float(level[-1])
         says = (
@@ -112,12 +113,16 @@ def _accuracy_grew(events: EventTable) -> bool:
     return bool(len(shares)) and float(shares.max() - shares[0]) >= 0.1 * full
 
 
-def _apart(good: Curve, level: npt.NDArray[np.float64]) -> Iterator[Fact]:
-    """How near does validation, whose accuracy never grows, come to training?"""
+def _apart(good: Curve, level: npt.NDArray[np.float64], *, grew: bool) -> Iterator[Fact]:
+    """Does validation, whose accuracy never grows, stay far away from training from the first evaluation on?"""
+    if (level <= 0).any():
+        yield from emit("eval.apart", False, "The training loss is not positive throughout.", events=good.event_id[:1])
+        return
     ratio = good.value / level
     nearest = int(np.argmin(ratio))
-    says = f"At no evaluation the validation loss is less than {number(float(ratio[nearest]))} times the training loss."
-    yield from emit("eval.apart", float(ratio[nearest]), says, unit="x", events=good.event_id[[nearest]])
+    says = f"The validation loss is at least {number(float(ratio[nearest]))} times the training loss at any evaluation"
+    says += ", while its accuracy grows." if grew else "."
+    yield from emit("eval.apart", float(ratio[nearest]) >= APART and not grew, says, events=good.event_id[[nearest]])
 
 
 def _fall(level: npt.NDArray[np.float64], start: int) -> float:

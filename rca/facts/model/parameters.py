@@ -26,6 +26,7 @@ CATALOGUE: Mapping[str, str] = {
     "init.std_stated": "standard deviation that the configuration or the program says weights are drawn with",
     "init.std_over_stated": "largest printed standard deviation over the stated one",
     "inputs.constant_columns": "numeric columns of the training data with a single value or no spread",
+    "inputs.missing_columns": "columns of the training data in which values are missing",
     "inputs.constant_share": "share of the described columns that are constant",
 }
 
@@ -227,4 +228,22 @@ def constant_columns(events: EventTable) -> Iterator[Fact]:
     )
 
 
-FACTS: tuple[FactFunction, ...] = (untouched, gradient_faults, vanishing, initial_scale, constant_columns)
+def missing_values(events: EventTable) -> Iterator[Fact]:
+    """Columns of the inputs in which values are missing, as a table of the data tells them."""
+    rows = [row for row in events.named("data.column", kind="artifact") if _value(row, "missing") is not None]
+    gaps = [row for row in rows if (_value(row, "missing") or 0) > 0]
+    if not rows:
+        return
+    names = ", ".join(f"{row.attr('name')} ({row.attr('missing')})" for row in gaps[:4])
+    says = f"Values are missing in {len(gaps)} of {len(rows)} columns" + (f": {names}." if gaps else ".")
+    yield from emit("inputs.missing_columns", len(gaps), says, events=[row.event_id for row in gaps or rows[:1]])
+
+
+FACTS: tuple[FactFunction, ...] = (
+    untouched,
+    gradient_faults,
+    vanishing,
+    initial_scale,
+    constant_columns,
+    missing_values,
+)

@@ -12,7 +12,7 @@ from rca.facts.emit import emit, number
 from rca.facts.interface import Fact, FactFunction
 from rca.facts.model.parameters import vocabulary_rows
 from rca.facts.training.curves import Curve, config_number
-from rca.facts.training.non_finite import beside, companion, non_finite_loss
+from rca.facts.training.non_finite import FAR_BELOW, beside, companion, non_finite_loss
 
 CATALOGUE: Mapping[str, str] = {
     "loss.points": "number of logged training losses",
@@ -22,7 +22,7 @@ CATALOGUE: Mapping[str, str] = {
     "loss.max": "largest finite training loss",
     "loss.interval": "median distance between two logged losses (steps): what happens between them is invisible",
     "loss.huge": "a finite loss of 1000 or more was logged that is also 50 times the first one",
-    "loss.unbounded": "a loss that began above zero ends a thousand times its first value below zero",
+    "loss.unbounded": "a loss that began above zero falls a thousand times its first value below zero",
     "loss.last_over_ln_vocab": "last finite loss over the same: above 1 the model knows less than nothing",
     "loss.first_over_ln_vocab": "first loss over ln(vocabulary size), or over ln(number of classes) for a classifier",
     "loss.first_too_high": "the first loss is more than 1.5 times the loss of a uniform guess",
@@ -67,12 +67,12 @@ def levels(events: EventTable) -> Iterator[Fact]:
         f"The loss reaches {number(top)} after starting at {number(first)}.",
         events=good.event_id[[high]],
     )
-    last = float(good.value[-1])
+    bottom = float(good.value[low])
     yield from emit(
         "loss.unbounded",
-        first > 0 and last < -LARGE_LOSS * max(first, 1.0),
-        f"The loss began at {number(first)} and ends at {number(last)}.",
-        events=good.event_id[[0, -1]],
+        first > 0 and bottom < -FAR_BELOW * max(first, 1.0),
+        f"The loss began at {number(first)} and was as low as {number(bottom)} at {good.place(low)}.",
+        events=good.event_id[[0, low]],
     )
 
 

@@ -10,9 +10,11 @@ import numpy as np
 from rca.events import EventTable
 from rca.facts.emit import emit
 from rca.facts.interface import Fact, FactFunction
+from rca.facts.training.non_finite import far_below_zero
 
 CATALOGUE: Mapping[str, str] = {
     "loss.nan_component": "a part of the loss that is not finite while another part stays finite",
+    "loss.negative_part": "a part of the loss that is far below zero at single points while it is positive otherwise",
     "loss.parts_nan": "most parts of the loss are not finite from some point on, and the whole loss was not logged",
     "loss.parts_nan_at_start": "they are so from one of their first two points on",
 }
@@ -28,6 +30,7 @@ def parts(events: EventTable) -> Iterator[Fact]:
     broken: list[tuple[float, str, int]] = []
     whole: list[str] = []
     lost: list[tuple[int, str, int]] = []
+    negative: list[tuple[int, str, int]] = []
     seen = 0
     for name in events.metric_names:
         if name == "loss" or not _PART.search(name) or _NOT_TRAINED.search(name):
@@ -37,6 +40,8 @@ def parts(events: EventTable) -> Iterator[Fact]:
         if len(series) < _FEWEST:
             continue
         seen += 1
+        if (below := np.flatnonzero(far_below_zero(series.value))).size:
+            negative.append((len(below), name, int(series.event_id[below[0]])))
         if bad[-1] and bad[-_FEWEST:].all():
             first = len(bad) - int(np.argmin(bad[::-1])) if not bad.all() else 0
             lost.append((first, name, int(series.event_id[first])))
@@ -48,6 +53,10 @@ def parts(events: EventTable) -> Iterator[Fact]:
         share, name, event = max(broken)
         says = f"{name} is not finite at {share:.0%} of its points while {whole[0]} stays finite."
         yield from emit("loss.nan_component", name, says, events=[event])
+    if negative:
+        times, name, event = max(negative)
+        says = f"{name} lies far below zero at {times} points and is positive otherwise."
+        yield from emit("loss.negative_part", name, says, events=[event])
     if len(lost) < max(2.0, MOST * seen) or "loss" in events.metric_names:
         return
     places = [first for first, _name, _event in lost]

@@ -32,6 +32,9 @@ CATALOGUE: Mapping[str, str] = {
     "loss.zero_share": "share of the logged training losses that are exactly 0.0",
 }
 
+FAR_BELOW = 1e3
+"""Times the usual loss, or 1 where that is less."""
+
 
 class NonFinite(NamedTuple):
     """The non-finite points of one loss curve."""
@@ -58,11 +61,21 @@ class NonFinite(NamedTuple):
 
     @property
     def sound(self) -> Curve:
-        """The finite points before the loss broke down for good (all finite points when it did not)."""
-        keep = ~self.bad & ~self.masked & self.curve.finite
+        """The finite points before the loss broke down for good (all finite points when it did not).
+
+        Values far below zero among positive ones are no level that a loss reached.
+        """
+        keep = ~self.bad & ~self.masked & self.curve.finite & ~far_below_zero(self.curve.value)
         if self.persists_from is not None:
             keep[self.persists_from :] = False
         return self.curve.pick(keep)
+
+
+def far_below_zero(values: npt.NDArray[np.float64]) -> npt.NDArray[np.bool_]:
+    """Mark values that lie a thousand times the median below zero, where the median is above it."""
+    finite = values[np.isfinite(values)]
+    usual = float(np.median(finite)) if len(finite) else 0.0
+    return values < -FAR_BELOW * max(usual, 1.0) if usual > 0 else np.zeros(len(values), dtype=bool)
 
 
 def beside(line: Curve, other: Curve | None) -> npt.NDArray[np.int64] | None:

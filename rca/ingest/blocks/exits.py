@@ -49,7 +49,7 @@ _SLURM = re.compile(
 )
 _SCONTROL = re.compile(r"\bExitCode=(?P<code>\d{1,3}):(?P<signal>\d{1,3})")
 _CODE = re.compile(
-    r"(?:exit(?:s|ed|ing)?|finished|terminated|failed|stopped|died|quit|returned|complete[sd]?)\b[^\n]{0,60}?"
+    r"(?:exit(?:s|ed|ing)?|ended|finished|terminated|failed|stopped|died|quit|returned|complete[sd]?)\b[^\n]{0,60}?"
     r"\b(?:code|status)\b[ =:]{0,12}(?P<code>-?\d{1,5})(?![\d.])|"
     r"\b[Ee]xit[ _]?[Cc]ode[ =:]{1,12}(?P<plain>-?\d{1,5})(?![\d.])",
     re.I,
@@ -88,6 +88,7 @@ class ExitParser:
         r"(?i)(?:finished|terminated|failed|stopped|died|quit|returned|completed?)\b.{0,60}\b(?:exit|"
         r"return) ?(?:code|status)[ =:]{0,12}-?\d",
         r"(?i)(?:terminated|killed|died) (?:by|due to|with) signal",
+        r"# Ended \(code \d{1,3}\)",
     )
 
     def parse(self, document: Document, line: int, out: EventBuilder) -> int:

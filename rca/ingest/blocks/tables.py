@@ -5,6 +5,7 @@ from __future__ import annotations
 from rca.ingest.blocks.boxed_metrics import BoxedMetricsParser
 from rca.ingest.blocks.class_indices import ClassIndicesParser
 from rca.ingest.blocks.classification_reports import ClassificationReportParser
+from rca.ingest.blocks.data_frames import DataFrameParser
 from rca.ingest.blocks.deepspeed_report import DeepSpeedReportParser
 from rca.ingest.blocks.device_links import NvlinkParser, TopologyParser
 from rca.ingest.blocks.device_monitor import DmonParser, GpuQueryParser, PmonParser
@@ -117,6 +118,7 @@ TABLES: tuple[BlockParser, ...] = (
     ParameterLinesParser(),
     ParameterListingParser(),
     TokenDumpParser(),
+    DataFrameParser(),
     ClassIndicesParser(),
     TransformsParser(),
     CocoSummaryParser(),

@@ -29,6 +29,8 @@ _COMPONENTS = {
 _BIT_SWITCHES = frozenset({"load_in_4bit", "load_in_8bit"})
 """A switch that is off says nothing of the quantisation, so it does not take its name."""
 _PRECISION_WORDS = frozenset({"precision", "mixed_precision", "fp16", "bf16", "amp_dtype"})
+_OFF_BY_NULL = frozenset({"max_grad_norm"})
+"""Settings of which a null tells that something is switched off."""
 _WRAPPING = frozenset({"desc", "value"})
 _CLASS_KEYS = ("_target_", "_component_", "class_path", "type", "name")
 
@@ -74,12 +76,13 @@ def add_settings(
 ) -> int:
     """Add one configuration event a setting and the ones that follow from them; return how many were given.
 
-    `text` is the file, to place the settings in it; `line` places all of them. A null says nothing and is left out.
+    `text` is the file, to place the settings in it; `line` places all of them. A null says nothing and is left out,
+    unless it switches something off.
     """
     places = _Places(text)
     found: list[Setting] = []
     for key, value in flatten(_unwrapped(document), limit=MAX_SETTINGS, prefix=prefix):
-        if value is None or key.startswith(_LABEL_TABLES):
+        if key.startswith(_LABEL_TABLES) or (value is None and setting_name(key, role) not in _OFF_BY_NULL):
             continue
         where, offset = (line, None) if line is not None or not text else places.next(key)
         found.append(Setting(setting_name(key, role), key, _plain(value), where, offset))

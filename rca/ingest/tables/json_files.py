@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from itertools import islice
 from typing import Any
 
@@ -31,6 +32,7 @@ _ELSEWHERE = (
 """Traces, torchelastic error files, memory snapshots, flight recordings and weight indexes have their own readers."""
 
 
+_LIST_OF_RECORDS = re.compile(r"\[\s*\{\s*\"[^\"\n]{1,100}\"\s*:")
 _FIRST = 20
 """Lines that show whether a file holds one object a line."""
 _OF_A_MODEL = frozenset({
@@ -47,12 +49,15 @@ class JsonIngestor:
     name = "settings"
 
     def accepts(self, source: Source, head: bytes) -> bool:
-        """Take `*.json` that starts like JSON and is no trace, recording or index."""
-        start = decode(head).lstrip()[:1]
+        """Take `*.json` that starts like JSON and is no trace, recording or index.
+
+        A list of records may have a name without a suffix: Chainer and ESPnet keep their metrics in a file `log`.
+        """
+        name, text = plain_name(source.path), decode(head).lstrip()
+        if any(mark in head for mark in _ELSEWHERE):
+            return False
         return (
-            plain_name(source.path).endswith(".json")
-            and start in {"{", "["}
-            and not any(mark in head for mark in _ELSEWHERE)
+            text[:1] in {"{", "["} if name.endswith(".json") else "." not in name and bool(_LIST_OF_RECORDS.match(text))
         )
 
     def read(self, source: Source, context: IngestContext) -> Ingested:

@@ -77,3 +77,8 @@ def test_a_loss_without_a_lower_bound(reported: Reported) -> None:
     assert (
         reported({"train.log": "".join(f"step {k} loss {1 - k / 10}\n" for k in range(20))})["loss.unbounded"] is False
     )
+
+
+def test_columns_with_missing_values_are_counted(reported: Reported) -> None:
+    table = "df.isnull().sum()\nage       0\nlab_ph   61\ndtype: int64\nstep 1 loss 0.5\n"
+    assert reported({"train.log": table})["inputs.missing_columns"] == 1

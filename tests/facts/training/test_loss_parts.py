@@ -57,3 +57,10 @@ def test_one_part_that_needs_no_model_may_stay() -> None:
     curves = {"gen_loss": lost, "disc_loss": lost, "kl_loss": lost, "mel_loss": decay(20)}
     assert Run().curves(curves).values()["loss.parts_nan"] is True
     assert "loss.parts_nan" not in Run().curves({**curves, "disc_loss": decay(20), "kl_loss": decay(20)}).values()
+
+
+def test_a_part_far_below_zero_at_single_points_is_named() -> None:
+    ctc = [*decay(8, 90, 40), -5.7e35, *decay(8, 39, 20), -5.7e35, 18.0]
+    found = Run().curves({"main/loss_ctc": ctc, "main/loss_att": decay(19)}).values()
+    assert found["loss.negative_part"] == "main/loss_ctc"
+    assert "loss.negative_part" not in Run().curves({"nll_loss": decay(19, 4, -11)}).values()

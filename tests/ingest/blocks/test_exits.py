@@ -25,6 +25,8 @@ EXITS: list[tuple[str, list[float], dict[str, Any]]] = [
     ("Worker (pid:7) exited with code 3", [3], {"pid": 7}),
     ("Process finished with exit code 139 (interrupted by signal 11: SIGSEGV)", [-11], {"exit_code": 139}),
     ("torchrun finished, exit status 0", [0], {}),
+    ("# Ended (code 0) at Thu Feb 11 13:50:05 2021, elapsed time 12600 seconds", [0], {}),
+    ("# Ended (code 137) at Thu Feb 11 13:50:05 2021, elapsed time 12 seconds", [-9], {"exit_code": 137}),
     ("Exit Code:    137", [-9], {"exit_code": 137}),
     ("command terminated with exit code 143", [-15], {}),
     ("['python', '-u', 'a.py', '--local_rank=3'] exits with return code = -9", [-9], {"local_rank": 3}),

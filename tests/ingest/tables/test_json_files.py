@@ -170,3 +170,14 @@ def test_a_large_file_of_lines_called_json_is_read_line_by_line(
     assert ingested is not None
     assert "one in" in record.warnings[0]
     assert ingested.events["step"].to_pylist()[-1] == 999
+
+
+def test_a_list_of_records_without_a_suffix_is_a_history(read: Any) -> None:
+    rows = [{"main/loss": 3.0 - step / 10, "epoch": 1, "iteration": 100 * step} for step in range(1, 6)]
+    found = read("results/log", json.dumps(rows, indent=4))
+    assert [value for _step, value in found.metrics("loss")] == pytest.approx([2.9, 2.8, 2.7, 2.6, 2.5])
+
+
+def test_a_null_tells_that_gradients_are_not_clipped(read: Any) -> None:
+    settings = read("params.json", {"lr": 5e-5, "grad_clip": None, "gamma": None}).config()
+    assert settings == {"learning_rate": 5e-5, "max_grad_norm": "None"}
