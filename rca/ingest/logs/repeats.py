@@ -34,7 +34,8 @@ class BoundedEvents(EventBuilder):
             return
         self._left -= 1
         super().add(**columns)
-        self._room -= sum(len(text or "") for text in self._rows[-1][-2:])
+        *_, text, attrs = self._rows[-1]
+        self._room -= len(text or "") + len(attrs or "")
 
 
 class Repeats:

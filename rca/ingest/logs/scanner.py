@@ -190,7 +190,8 @@ def _lines(
     if not reports:
         return
     text = np.frombuffer(buffer, dtype=np.uint8, count=end - start, offset=start)
-    breaks = np.flatnonzero((text == _NEWLINE) | (text == _RETURN))
+    rewritten = buffer.find(b"\r", start, end) >= 0
+    breaks = np.flatnonzero((text == _NEWLINE) | (text == _RETURN) if rewritten else text == _NEWLINE)
     packed = np.asarray(reports)
     stops = packed >> _PATTERN_BITS
     lines = np.searchsorted(breaks, np.maximum(stops - 1, 0))
@@ -208,7 +209,8 @@ def _lines(
     numbers = found >> _PATTERN_BITS
     firsts = np.flatnonzero(np.diff(numbers, prepend=-1))
     begins = np.concatenate(([0], breaks + 1))[numbers[firsts]] + start
-    newlines = np.concatenate(([0], np.cumsum(text[breaks] == _NEWLINE)))[numbers[firsts]] + above
+    before = np.concatenate(([0], np.cumsum(text[breaks] == _NEWLINE))) if rewritten else np.arange(len(breaks) + 1)
+    newlines = before[numbers[firsts]] + above
     ends = np.concatenate((breaks, [end - start]))[numbers[firsts]] + start
     kept: dict[bytes, frozenset[int]] = {}
     lasts = [*firsts[1:].tolist(), len(ids)]

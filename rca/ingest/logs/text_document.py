@@ -155,13 +155,16 @@ class TextDocument:
             if times and times[-1] is not None:
                 self.note_time(lines[-1], times[-1])
             return times
+        # Lines of this form print no time, so what stands above them tells it.
         found: list[int | None] = []
-        before = -1
+        known = self.time(lines[0] - 1)
+        before = lines[0]
         for line in lines:
-            # Lines of this form print no time, so what stands above them tells it.
-            found.append(found[-1] if line in (before, before + 1) else self.time(line - 1))
+            if line > before + 1 and (time := self._printed(before, line - 1)) is not None:
+                known = time
+            found.append(known)
             before = line
-        self.note_time(before, found[-1])
+        self.note_time(before, known)
         return found
 
     def parse(self, text: str, line: int) -> Prefix:
@@ -217,7 +220,13 @@ class TextDocument:
         lines, times = self._timed
         index = bisect.bisect_right(lines, line)
         known_line, known = (lines[index - 1], times[index - 1]) if index else (0, None)
-        for candidate in range(line, max(known_line, line - self._look_back), -1):
+        time = self._printed(known_line, line)
+        self.note_time(line, known if time is None else time)
+        return known if time is None else time
+
+    def _printed(self, after: int, line: int) -> int | None:
+        """The last time printed behind the line `after`, up to `line`; None where there is none in sight."""
+        for candidate in range(line, max(after, line - self._look_back), -1):
             kept = self._prefixes.get(candidate)
             if kept is None:
                 raw = self._bytes(candidate)
@@ -227,10 +236,8 @@ class TextDocument:
             else:
                 time = kept.time
             if time is not None:
-                known = time
-                break
-        self.note_time(line, known)
-        return known
+                return time
+        return None
 
     def time_range(self) -> tuple[int | None, int | None]:
         """Return the first and the last wall-clock time printed near the ends of the source."""

@@ -11,7 +11,7 @@ from rca.ingest.logs.document import Prefix
 from rca.ingest.logs.held_lines import Held, Shape, ShapeKey, Waiting, runs
 from rca.ingest.logs.line_search import LineSearch
 from rca.ingest.logs.repeats import BoundedEvents, Repeats
-from rca.ingest.logs.scanner import Hit, Tally, line_around
+from rca.ingest.logs.scanner import Hit, Tally, line_around, newlines
 from rca.ingest.logs.text_document import Chunk, TextDocument
 from rca.ingest.training_metrics import MetricReader, Segment
 from rca.ingest.training_metrics.alike import AlikeLines, Look
@@ -88,7 +88,7 @@ class Reading:
             if tally.count:
                 # The last of the lines that were only counted stands for them.
                 start, end = line_around(text, max(tally.last - 1, 0))
-                hit = Hit(start, end, text.count(b"\n", 0, start), frozenset({index}))
+                hit = Hit(start, end, newlines(text, 0, start), frozenset({index}))
                 self._repeats[index].more(tally.count - 1)
                 self._line(chunk, hit, chunk.line + hit.above)
                 tally.count, tally.last = 0, -1
