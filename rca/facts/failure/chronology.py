@@ -23,7 +23,9 @@ from rca.facts.failure.first_failure import (
 from rca.facts.failure.phase import phase_of
 from rca.facts.failure.processes import processes
 from rca.facts.failure.progress import progress
-from rca.facts.failure.roles import owner, short_name, signal_number
+from rca.facts.failure.raised import CATALOGUE as OF_THE_EXCEPTION
+from rca.facts.failure.raised import raised_at
+from rca.facts.failure.roles import owner, signal_number
 from rca.facts.interface import Fact, FactFunction, Facts
 from rca.facts.training.curves import config_number
 
@@ -47,15 +49,9 @@ CATALOGUE: Mapping[str, str] = {
     "failure.only_cascades": "there are failing events, but every one of them is the echo of another failure",
     "failure.survived": "number of errors after which the run went on",
     "failure.signal": "number of the signal that killed the process that failed first",
-    "failure.user_frame": "file:line of the innermost frame that is not in a library",
-    "failure.own_raise": "the program itself raised it: by raise or assert, or by a slip such as a missing key or name",
+    **OF_THE_EXCEPTION,
 }
 
-_SLIPS = frozenset({
-    "AssertionError", "AttributeError", "IndexError", "KeyError", "NameError", "NotImplementedError", "RecursionError",
-    "SyntaxError", "IndentationError", "TabError", "TypeError", "UnboundLocalError", "ZeroDivisionError",
-})  # fmt: skip
-"""Exceptions that Python raises for the statement at hand; most others come out of compiled code that was called."""
 SAME_RECORD_S = 5.0
 """The lines of one record of the kernel are printed within a second; its clock may show whole seconds only."""
 
@@ -78,14 +74,7 @@ def first(events: EventTable) -> Iterator[Fact]:
     if raised is not None:
         says = f"{raised.name} was raised ({_place(raised)})."
         yield from emit("failure.exception", raised.name, says, events=[raised.event_id])
-        frame = raised.attr("user_frame")
-        if isinstance(frame, dict) and frame.get("file"):
-            where = f"{frame['file']}:{frame.get('line')}"
-            says = f"The innermost frame outside the libraries is {where} in {frame.get('function')}."
-            yield from emit("failure.user_frame", where, says, events=[raised.event_id])
-        own = _own_raise(raised)
-        says = "The program's own statement failed." if own else "It came out of code that the program called."
-        yield from emit("failure.own_raise", own, says, events=[raised.event_id])
+        yield from raised_at(raised)
     kind = "exception" if raised is not None else "signal" if was_killed(event) else "message"
     yield from emit("failure.kind", kind, f"The failure shows as {kind} ({place}).", events=seen)
     yield from emit("failure.source", event.source, f"It stands in {place}.", events=seen)
@@ -107,17 +96,6 @@ def first(events: EventTable) -> Iterator[Fact]:
     if event.kind == "process" and event.value is not None:
         signal = signal_number(int(event.value))
         yield from emit("failure.signal", signal, f"The process was ended by signal {signal}.", events=seen)
-
-
-def _own_raise(raised: Event) -> bool | None:
-    """Say whether the innermost frame is the program's and its own statement went wrong; None without frames."""
-    frames = raised.attr("frames")
-    if not isinstance(frames, list) or not frames:
-        return None
-    if frames[-1] != raised.attr("user_frame"):
-        return False
-    raises = str(frames[-1].get("code") or "").startswith(("raise ", "raise(", "assert ", "assert("))
-    return raises or short_name(raised.name) in _SLIPS
 
 
 def failing_rank(events: EventTable) -> int | None:

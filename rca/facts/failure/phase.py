@@ -23,7 +23,8 @@ _STACK: tuple[tuple[str, re.Pattern[str]], ...] = (
     (
         "eval",
         re.compile(
-            r"evaluat|prediction_(?:loop|step)|\bvalidat|validation_|\beval_|nested_concat|_run_eval|\bpredict\b"
+            r"evaluat|prediction_(?:loop|step)|\bvalidat(?:e|ing|ion)\b|\bvalidate_(?:\w*epoch|loop|step|model)|validation_|"
+            r"\beval_|nested_concat|_run_eval|\bpredict\b"
         ),
     ),
     (

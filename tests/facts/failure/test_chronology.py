@@ -270,7 +270,9 @@ def test_a_slip_of_the_program_is_told_from_what_a_library_raised(
     run = Run()
     attrs = {"frames": stack, "user_frame": mine[-1], "type": raised, "message": "x"}
     run.source("train.log").add(kind="exception", name=raised, text="x", line=9, severity="error", attrs=attrs)
-    assert run.values()["failure.own_raise"] is own
+    found = run.values()
+    assert found["failure.own_raise"] is own
+    assert found["failure.function"] == "f"
 
 
 def test_an_end_of_file_from_another_process_is_an_echo() -> None:

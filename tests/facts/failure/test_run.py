@@ -82,6 +82,8 @@ def test_failure_before_the_first_step_is_startup() -> None:
         ("data", [("train", "for batch in loader"), ("_next_data", "data = self._try_get_data()")]),
         ("eval", [("train", "self.evaluate()"), ("evaluation_loop", "step(")]),
         ("load", [("main", "AutoModel.from_pretrained(path)")]),
+        ("eval", [("fit", "validate(model, loader)"), ("validate", "model(x)")]),
+        ("train", [("initialize", "validate_args(args)"), ("validate_args", "assert a % b == 0")]),
         ("train", [("main", "loss.backward()")]),
     ],
 )
