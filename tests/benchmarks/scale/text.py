@@ -15,7 +15,7 @@ import sys
 import tempfile
 from pathlib import Path
 
-from tests.benchmarks.scale.fresh import machine, median, side_by_side
+from tests.benchmarks.scale.fresh import Usage, machine, median, side_by_side
 
 _FILES = (
     "import sys; from pathlib import Path; files = sorted(f for f in Path(sys.argv[1]).rglob('*') if f.is_file())\n"
@@ -33,6 +33,23 @@ def lines(share):
 _RULES = """
 from rca.rules.load import load
 patterns = [signature.pattern for signature in load().patterns]
+"""
+_RCA = """
+import gc
+import sys
+from pathlib import Path
+import rca.pipeline  # all that an analysis imports anyway
+gc.set_threshold(100_000, 50, 50)  # as the command line does
+from rca.ingest.places.discover import discover
+from rca.ingest.interface import IngestContext
+from rca.ingest.read import read_source
+from rca.ingest.registry import AFTER_METRICS, BLOCKS, INGESTORS
+from rca.ingest.logs.line_search import line_search
+from rca.rules.load import load
+context = IngestContext(signatures=load().patterns)
+line_search(context.signatures, BLOCKS, AFTER_METRICS)
+sources = discover(Path(sys.argv[1]))[0]
+tables = []
 """
 JOBS: dict[str, tuple[int, str]] = {
     "for line in file (text)": (
@@ -65,26 +82,23 @@ JOBS: dict[str, tuple[int, str]] = {
     ),
     "rca, file to event table": (
         1,
-        """
-import gc
-import sys
-from pathlib import Path
-import rca.pipeline  # all that an analysis imports anyway
-gc.set_threshold(100_000, 50, 50)  # as the command line does
-from rca.ingest.places.discover import discover
-from rca.ingest.interface import IngestContext
-from rca.ingest.read import read_source
-from rca.ingest.registry import INGESTORS
-from rca.rules.load import load
-context = IngestContext(signatures=load().patterns)
-from rca.ingest.registry import AFTER_METRICS, BLOCKS
-from rca.ingest.logs.line_search import line_search
-line_search(context.signatures, BLOCKS, AFTER_METRICS)
-rows = 0
-for source in discover(Path(sys.argv[1]))[0]:
-    found = read_source(source, INGESTORS, context)[1]
-    rows += 0 if found is None else found.events.num_rows
-print(rows)
+        _RCA
+        + """
+for source in sources:
+    tables.append(read_source(source, INGESTORS, context)[1])
+print(sum(0 if found is None else found.events.num_rows for found in tables))
+""",
+    ),
+    "rca, two processes": (
+        1,
+        _RCA
+        + """
+from functools import partial
+from rca.ingest.places.parallel import in_processes
+read = partial(read_source, ingestors=INGESTORS, context=context)
+for _, result in in_processes(sources, read, sizes=[source.size for source in sources], jobs=2):
+    tables.append(result()[1])
+print(sum(0 if found is None else found.events.num_rows for found in tables))
 """,
     ),
 }
@@ -127,18 +141,17 @@ def _measure(folder: Path, empty: Path, rounds: int) -> None:
     begun = {name: median(runs) for name, runs in side_by_side(starts, 3).items()}
     taken = {name: median(runs) for name, runs in side_by_side(commands, rounds).items()}
     print(f"{size / 1e6:.0f} MB in {len(files)} files, medians of {rounds} rounds; start of the process taken off\n")
-    print("| job | part read | CPU s for all | MB/s | times the bare text loop | peak MB |")
-    print("|---|---:|---:|---:|---:|---:|")
-    spent = {
-        name: (run.cpu_s - (begun[name].cpu_s if name in begun else 0)) * JOBS.get(name, (1, ""))[0]
-        for name, run in taken.items()
-    }
-    bare = spent["for line in file (text)"]
-    for name, seconds in spent.items():
-        part = JOBS.get(name, (1, ""))[0]
+    print("| job | part read | CPU s for all | wall s for all | MB/s | times the bare text loop | peak MB |")
+    print("|---|---:|---:|---:|---:|---:|---:|")
+    nothing = Usage(0.0, 0.0, 0.0)
+    parts = {name: JOBS.get(name, (1, ""))[0] for name in taken}
+    cpu = {name: (run.cpu_s - begun.get(name, nothing).cpu_s) * parts[name] for name, run in taken.items()}
+    wall = {name: (run.wall_s - begun.get(name, nothing).wall_s) * parts[name] for name, run in taken.items()}
+    bare = wall["for line in file (text)"]
+    for name, seconds in wall.items():
         print(
-            f"| {name} | 1/{part} | {seconds:.2f} | {size / 1e6 / max(seconds, 1e-3):,.1f} | {seconds / bare:,.2f} "
-            f"| {taken[name].peak_mb:.0f} |"
+            f"| {name} | 1/{parts[name]} | {cpu[name]:.2f} | {seconds:.2f} | {size / 1e6 / max(seconds, 1e-3):,.1f} "
+            f"| {seconds / bare:,.2f} | {taken[name].peak_mb:.0f} |"
         )
     print(f"\nreports: {taken['rca, file to event table'].printed.strip()} events")
 
