@@ -28,7 +28,7 @@ from rca.facts.machine import (
     telemetry,
 )
 from rca.facts.memory import allocator_table, device_memory, host_memory, memory_arithmetic, memory_snapshot, oom
-from rca.facts.model import model_folder, model_tokens, parameters
+from rca.facts.model import model_folder, model_tokens, parameters, state_keys
 from rca.facts.serving import generation_settings, inference, repeated_inputs, server_load, transcripts, truncation
 from rca.facts.speed import compilations, profiler_table, rank_spread, ranks, step_parts, throughput, trace, trace_ranks
 from rca.facts.training import (
@@ -100,6 +100,7 @@ MODULES = (
     lengths,
     listed_files,
     parameters,
+    state_keys,
     samples,
     split_groups,
     score_history,

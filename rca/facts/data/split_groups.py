@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping
+from itertools import chain
 
 from rca.events import EventTable
 from rca.facts.emit import emit, number, percent
@@ -16,6 +18,8 @@ CATALOGUE: Mapping[str, str] = {
     "eval.external_lost": "share of the validation score that is lost on data from elsewhere",
 }
 
+_OF_ONE_SPLIT = re.compile(r"(?<![a-z])(?:train|val|valid|test|dev|eval|held[- ]?out|hospital|site|cohort)", re.I)
+"""Words of a line that counts the groups of one split and not of all data."""
 _SCORES = {"auc": ("eval_auc", "val_auc", "auc", "auroc"), "accuracy": ("eval_accuracy",)}
 
 
@@ -24,9 +28,10 @@ def groups(events: EventTable) -> Iterator[Fact]:
     totals = {
         _unit(event.attr("unit")): (int(total), event.event_id)
         for event in events.named("data.group_total", kind="log")
-        if isinstance(total := event.attr("total"), int)
+        if isinstance(total := event.attr("total"), int) and not _OF_ONE_SPLIT.search(event.text)
     }
-    for event in events.named("data.group_counts", kind="log"):
+    counted = (events.named(name, kind="log") for name in ("data.group_counts", "data.groups_of_splits"))
+    for event in chain.from_iterable(counted):
         train, held, unit = event.attr("train"), event.attr("held"), _unit(event.attr("unit"))
         if not isinstance(train, int) or not isinstance(held, int) or unit not in totals or held <= 0:
             continue

@@ -10,6 +10,7 @@ import numpy as np
 from rca.events import Event, EventTable
 from rca.facts.collectives.unfinished import LARGEST_JOB
 from rca.facts.emit import emit, number
+from rca.facts.failure.epoch_ends import last_epoch_over
 from rca.facts.failure.first_failure import chronology, completed_jobs, finish_lines
 from rca.facts.failure.phase import frames_of, phase_of, stack_text
 from rca.facts.failure.progress import progress
@@ -65,6 +66,8 @@ def completion(events: EventTable) -> tuple[int, ...] | None:
     planned, done = planned_steps(events), progress(events).last_step
     if not shown and planned is not None and done is not None and done >= REACHED * planned - 1:
         shown.append(progress(events).last_event or 0)
+    if not shown and (over := last_epoch_over(events)) is not None:
+        shown.append(over)
     return tuple(shown) or None
 
 

@@ -47,6 +47,7 @@ from rca.ingest.blocks.slurm import (
     ScontrolParser,
     SeffParser,
 )
+from rca.ingest.blocks.state_keys import StateKeysParser
 from rca.ingest.blocks.token_dump import TokenDumpParser
 from rca.ingest.blocks.transcripts import TranscriptParser
 from rca.ingest.logs.document import BlockParser
@@ -119,6 +120,7 @@ TABLES: tuple[BlockParser, ...] = (
     ParameterListingParser(),
     TokenDumpParser(),
     DataFrameParser(),
+    StateKeysParser(),
     ClassIndicesParser(),
     TransformsParser(),
     CocoSummaryParser(),

@@ -126,7 +126,17 @@ ALIASES: dict[str, tuple[str, ...]] = {
         "context_length",
         "max_len",
     ),
-    "epochs": ("num_train_epochs", "epochs", "max_epochs", "num_epochs", "max_epoch"),
+    "epochs": (
+        "num_train_epochs",
+        "epochs",
+        "max_epochs",
+        "num_epochs",
+        "max_epoch",
+        "training_epochs",
+        "train_epochs",
+        "total_epochs",
+        "nb_epochs",
+    ),
     "max_steps": (
         "max_steps",
         "train_iters",

@@ -120,3 +120,20 @@ def test_the_accounting_says_that_the_job_completed(states: tuple[str, ...], com
     for line, state in enumerate(states, start=1):
         run.source("sacct.txt").add(kind="system", name="system.slurm_job", line=line, attrs={"state": state})
     assert run.values().get("run.completed") is completed
+
+
+@pytest.mark.parametrize(
+    ("ends", "planned", "done"),
+    [
+        ([{"epoch": 1}, {"epoch": 2}], 2, True),
+        ([{"ended": 1, "epochs": 2}, {"ended": 2, "epochs": 2}], None, True),
+        ([{"took": 0}, {"took": 1}], 2, True),
+        ([{"took": 0}], 2, None),
+        ([{"ended": 1}, {"ended": 2}], None, None),
+    ],
+)
+def test_the_last_planned_epoch_is_over(ends: list[dict[str, int]], planned: int | None, done: bool | None) -> None:
+    run = Run().curves({"loss": decay(20)})
+    for captures in ends:
+        run = run.log("progress.epoch_over", "an epoch is over", role="benign", severity="info", **captures)
+    assert (run.config(epochs=planned) if planned else run).values().get("run.completed") is done
