@@ -153,7 +153,8 @@ def _stays_high(shape: Shape) -> int | None:
     else:
         if shape.start <= 0 or shape.end <= ABOVE_START * shape.start or shape.end - shape.start <= 3 * shape.noise:
             return None
-        bar = shape.start + 0.5 * (shape.end - shape.start)
+        # One enormous last value must not hide the climb that led to it.
+        bar = min(shape.start + 0.5 * (shape.end - shape.start), ABOVE_START * shape.start + 3 * shape.noise)
     high = running_median(values, 3) > bar
     if shape.ends_non_finite:
         high[-2:] |= values[-2:] > bar

@@ -32,6 +32,8 @@ SPIKE_Z = 8.0
 SPIKE_TREND = 1.5
 """A spike is z > 8 and above 1.5 times the trend (FACTS 4, runmedic)."""
 TREND_WINDOW = 25
+FEWEST_BEFORE = 12
+"""Points before a divergence from which the noise is taken: the climb itself is none."""
 MOST_POINTS = 20_000
 """A longer curve is thinned: a spike is as visible, and the time stays below a second."""
 
@@ -133,7 +135,9 @@ def noise(events: EventTable) -> Iterator[Fact]:
     shape = loss_shape(events)
     if shape is None or len(shape.curve) < 12:
         return
-    values = shape.curve.value[len(shape.curve) // 4 :]
+    onset = diverged_from(shape)
+    kept = len(shape.curve) if onset is None or onset < FEWEST_BEFORE else onset
+    values = shape.curve.value[kept // 4 : kept]
     values = values[:: math.ceil(len(values) / MOST_POINTS)]
     trend = running_median(values, int(np.clip(len(values) // 5, 5, 101)))
     level = float(np.median(np.abs(trend)))
