@@ -33,7 +33,7 @@ class ParameterLinesParser:
     name = "parameter lines"
     triggers: tuple[str, ...] = (
         r"(?i)\w\.\w[\w.]*\b.{1,80}\b(?:std|stddev|norm|absmax|abs_max|grad_norm|requires_grad|grad_max)\b ?[:= ]",
-        r"(?i)\w\.\w[\w.]*\b.{1,80}[|‖](?:w|weight|p|param|theta|g|grad|dw|dl/dw)[|‖]{1,2} ?[:= ]",
+        r"(?i)[|‖](?:w|weight|p|param|theta|g|grad|dw|dl/dw)[|‖]{1,2} ?[:= ]",
     )
 
     def parse(self, document: Document, line: int, out: EventBuilder) -> int:

@@ -40,7 +40,7 @@ class TokenDumpParser:
     name = "token dump"
     triggers: tuple[str, ...] = (
         r"\binput_ids\b['\"]?\s{0,3}[:=]\s{0,4}(?:\w{0,12}\(?\[|$)",
-        r"(?i)(?:^|\s)(?:x|xb|inputs?)(?:\[[\d:, -]{1,24}\])?\s{0,3}[:=]\s{0,4}(?:\w{1,12}\()?\[{1,2}\s{0,4}\d{1,7},",
+        r"(?i)(?:x|xb|inputs?)(?:\[[\d:, -]{1,24}\])?\s{0,3}[:=]\s{0,4}(?:\w{1,12}\()?\[",
     )
 
     def parse(self, document: Document, line: int, out: EventBuilder) -> int:

@@ -13,6 +13,8 @@ _FEW = 4
 """Counted repetitions up to this many are cheap to compile."""
 _WORD = 3
 """Letters that engines look for at no cost; fewer are everywhere."""
+_KEPT = 2
+"""Classes that must be left of a start for those before it to go."""
 STARTS = r"(?:(?:^|\r|[\])>|:-])[ \t]*|(?:[.,:]\d+|\b20\d\d|1\d{9}|\dZ|[A-Z]{2}| [FP]|\t)[ \t]+)"
 """What stands in front of a message (see `prefix_tokens`): nothing, a bracket or sign, a time, a level."""
 ENDS = r"(?:$|\r)"
@@ -25,7 +27,7 @@ def loosen(pattern: str) -> str:
 
     Its `^` and `$` mean the ends of lines.
     """
-    kept = (_trimmed(_placed(_begun(items), first=True)) for items in parse(pattern).alternatives)
+    kept = (_trimmed(_placed(_begun(_cut(_begun(items))), first=True)) for items in parse(pattern).alternatives)
     return written(Group("", tuple(tuple(map(_inline, items)) for items in kept)))
 
 
@@ -57,6 +59,23 @@ def _begun(items: tuple[Node, ...]) -> tuple[Node, ...]:
     if all(isinstance(item, Repeat) and isinstance(item.item, Atom) and item.item.text in _BLANKS for item in dropped):
         return _begun(items[:first] + items[last:])
     return _begun(items[last:])
+
+
+def _cut(items: tuple[Node, ...]) -> tuple[Node, ...]:
+    """Cut a start of any length, `[A-Z]\\w{2,}=`, to its shortest, which stands in all others; classes before it go.
+
+    They stay where little more than they would be left.
+    """
+    flags = items[:1] if items and isinstance(items[0], Atom) and items[0].text.startswith("(?") else ()
+    first = len(flags)
+    while first < len(items) and isinstance(item := items[first], Atom) and not item.letter and not item.empty:
+        first += 1
+    if first + 1 >= len(items) or not isinstance(start := items[first], Repeat) or start.high == start.low:
+        return items
+    if not isinstance(start.item, Atom) or start.item.letter or (first > len(flags) and start.low < _KEPT):
+        return items
+    shortest = (Repeat(start.item, start.low, start.low),) if start.low else ()
+    return (*flags, *shortest, *items[first + 1 :])
 
 
 def _letters(items: tuple[Node, ...], *, leading: bool = False) -> int:
