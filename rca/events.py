@@ -18,6 +18,7 @@ import numpy as np
 import pyarrow as pa
 
 from rca.chronology import chronological
+from rca.likely_metrics import with_likely
 from rca.metric_series import MetricSeries, series_of
 
 if TYPE_CHECKING:
@@ -297,7 +298,7 @@ class EventTable:
 
     @cached_property
     def _series(self) -> Mapping[str, tuple[MetricSeries, ...]]:
-        return series_of(self.table)
+        return with_likely(series_of(self.table))
 
     @property
     def metric_names(self) -> tuple[str, ...]:

@@ -82,6 +82,9 @@ _METRICS: dict[str, tuple[str, ...]] = {
         "grad_2.0_norm_total",
         "grad_norm/total",
         "|g|",
+        "||g||",
+        "|grad|",
+        "||grad||",
         "grad-norm/grad-norm",
         "optim/total_grad_norm",
         "l2_norm/grad/global",
@@ -333,6 +336,24 @@ def _memory_in_words(name: str) -> str | None:
     return "memory_allocated" if words & (_LIVE | {"mem", "memory", "vram"}) else None
 
 
+_GRADIENT = frozenset({"grad", "grads", "gradient", "gradients"})
+_OF_WHOLE_GRADIENT = frozenset(
+    {"train", "training", "optim", "total", "global", "model", "all", "l2", "raw", "before", "pre", "unclipped", "clip"}
+    | {"clipping", "avg", "mean", "max", "step", "the"}
+)
+
+
+def _gradient_in_words(name: str) -> str | None:
+    """Return the common name of the norm of the whole gradient in words of its own: `train/grad_norm_before_clip`.
+
+    What is left of it after clipping says nothing of its size.
+    """
+    words = set(_PART.split(name.strip("_./- ")))
+    if not ("norm" in words and words & _GRADIENT) and not words & {"gnorm", "gradnorm"}:
+        return None
+    return "grad_norm" if words - _GRADIENT - {"norm", "gnorm", "gradnorm"} <= _OF_WHOLE_GRADIENT else None
+
+
 @lru_cache(maxsize=4096)
 def canonical_metric(raw: str) -> str:
     """Return the common name of a metric, or the name as printed (lower case) when it has none."""
@@ -345,7 +366,7 @@ def canonical_metric(raw: str) -> str:
         known = _OF_LEARNER.get(learner["name"])
     if known is None and (first := _FIRST_DEVICE.match(plain)) is not None:
         known = _METRIC_OF.get(f"gpu_{plain[first.end() :]}") or _METRIC_OF.get(plain[first.end() :])
-    return known or _memory_in_words(name) or name
+    return known or _memory_in_words(name) or _gradient_in_words(name) or name
 
 
 @lru_cache(maxsize=4096)

@@ -31,8 +31,10 @@ quarter (8 H100 ranks of a public trace: 22 to 27 %, the straggler 9 %)."""
 MIN_RANKS_FOR_OUTLIER = 3
 """With two ranks the wait of one says nothing about whose fault it is."""
 MIN_POINTS = 3
+_TABLE = "table."
+"""What tables with a row a rank say, each figure a mean over many steps."""
 
-_WORK = re.compile(r"(?:^|[/._ -])(?:fwd|bwd|forward|backward|compute|fprop|bprop)(?:$|[/._ -])")
+_WORK = re.compile(r"(?:^|[/._ -])(?:fwd|bwd|forward|backward|comput(?:e|ation|ing)|fprop|bprop)(?:$|[/._ -])")
 WAIT = re.compile(
     r"(?:wait|all_?reduce|all_?gather|reduce_?scatter|barrier|nccl|(?:^|[/._ -])(?:comm|sync)(?:$|[/._ -]))"
 )
@@ -52,14 +54,14 @@ class PerRank(NamedTuple):
     """One event of each rank."""
 
 
-def _medians(series: Sequence[MetricSeries], *, traced: bool = False) -> PerRank:
-    """Return the median of each rank's points; a trace has few steps, all of them after warm-up."""
+def _medians(series: Sequence[MetricSeries], *, means: bool = False) -> PerRank:
+    """Return the median of each rank's points; a trace or a table has few, all of them after warm-up or means."""
     values: dict[int, float] = {}
     events: dict[int, int] = {}
     for item in sorted(series, key=len):
         # The first point holds start-up; a rank with several sources is told by its longest.
-        good = np.isfinite(item.value) & (np.arange(len(item)) >= (0 if traced else 1))
-        if item.rank is not None and np.count_nonzero(good) >= (1 if traced else MIN_POINTS):
+        good = np.isfinite(item.value) & (np.arange(len(item)) >= (0 if means else 1))
+        if item.rank is not None and np.count_nonzero(good) >= (1 if means else MIN_POINTS):
             factor = 1e-3 if item.unit == "ms" else 1e-6 if item.unit == "us" else 1.0
             values[item.rank] = float(np.median(item.value[good])) * factor
             events[item.rank] = int(item.event_id[-1])
@@ -91,15 +93,21 @@ def _logged(events: EventTable) -> _Logged:
     for name in events.metric_names:
         if name.startswith("trace.") or _NO_TIME.search(name) or _DATA.search(name):
             continue
-        part = _medians(events.all_metrics(name))
-        if len(part.values) > 1 and name != "step_time":
+        part = _medians(events.all_metrics(name), means=name.startswith(_TABLE))
+        if len(part.values) > 1 and name.removeprefix(_TABLE) != "step_time":
             (wait if WAIT.search(name) else work if _WORK.search(name) else []).append(part)
     return _Logged(
         _summed(work),
         _summed(wait),
-        _medians(events.all_metrics("data_time")),
-        _medians(events.all_metrics("step_time")),
+        _of_ranks(events, "data_time"),
+        _of_ranks(events, "step_time"),
     )
+
+
+def _of_ranks(events: EventTable, name: str) -> PerRank:
+    """Return what the ranks logged each, else what a table says of them all."""
+    logged = _medians(events.all_metrics(name))
+    return logged if len(logged.values) > 1 else _medians(events.all_metrics(_TABLE + name), means=True)
 
 
 def slowest(events: EventTable) -> Iterator[Fact]:
@@ -142,13 +150,13 @@ def _own_time(logged: _Logged) -> tuple[str, PerRank] | None:
 
 def _traced_waits(events: EventTable) -> tuple[PerRank, PerRank]:
     """Return the waits and the steps of profiled ranks (s); waits in matched collectives, else those that show."""
-    step = _medians(events.all_metrics("trace.step_us"), traced=True)
+    step = _medians(events.all_metrics("trace.step_us"), means=True)
     matched = waits(events)
     if matched is not None and len(matched.rank) >= MIN_RANKS_FOR_OUTLIER:
         mean = (matched.wait * 1e-6 / matched.steps).tolist()
         ids = dict(zip(matched.rank, matched.event_id, strict=True))
         return PerRank(dict(zip(matched.rank, mean, strict=True)), ids), step
-    return _medians(events.all_metrics("trace.exposed_collective_us"), traced=True), step
+    return _medians(events.all_metrics("trace.exposed_collective_us"), means=True), step
 
 
 def _traced_time(events: EventTable) -> tuple[str, PerRank] | None:

@@ -9,15 +9,27 @@ from rca.ingest.logs.document import Document
 from rca.ingest.settings.described import PARAMETER, cell, is_parameter, statistic
 from rca.ingest.training_metrics.pairs import NUMBER
 
-_NAME = re.compile(rf"[^\w]{{0,6}}(?:param(?:eter)? |name[:=] ?)?['\"]?(?P<name>{PARAMETER.pattern})['\"]?[:,|\s]")
+_NAME = re.compile(
+    rf"[^\w]{{0,6}}(?:(?:param(?:eter)?|layer|(?P<of>grad(?:ient)?s?(?: norm)? (?:of|for))) |"
+    rf"(?:name|layer|param)[:=] ?)?['\"]?(?P<name>{PARAMETER.pattern})['\"]?[:,|\s]",
+    re.I,
+)
 _STATISTIC = re.compile(
     rf"(?<![\w.])(?P<key>[A-Za-z_][\w ]{{0,14}}?)\s{{0,4}}[:= ]\s{{0,4}}(?P<value>{NUMBER}|True|False)(?![\w.])"
 )
 _SHAPE = re.compile(
-    r"(?:shape|size)?[=: ]{0,3}[\[(]{0,2}(?P<shape>\d{1,9}(?:(?:x|, ?)\d{1,9}){0,5})[\])]{0,2}(?=[ |,]|$)"
+    r"(?<![\w.+-])(?:shape|size)?[=: ]{0,3}[\[(]{0,2}(?P<shape>\d{1,9}(?:(?:x|, ?)\d{1,9}){0,5})[\])]{0,2}(?=[ |,]|$)"
 )
-_BARS = re.compile(r"[|‖]{1,2}(?P<of>w|weight|p|param|theta|g|grad|dw|dl/dw)[|‖]{1,2}(?=\s?[:= ])", re.I)
+_BARS = re.compile(
+    r"[|‖]{1,2}(?P<of>w|weight|p|param|theta|g|grad|dw|dl/dw)[|‖]{1,2}(?:[_ ](?:mean|avg|norm|l2))?(?=\s?[:= ])", re.I
+)
 """Norms in the notation of mathematics: `|w|=7.1`, `||grad||: 3e-11`."""
+_SIZE_OF_GRADIENT = re.compile(
+    r"(?:\b(?:has )?(?:abs(?:olute)? |mean |avg |average )*grad(?:ient)?s?(?:[ _](?:norm|l2|abs|mean|avg|magnitude))*"
+    r"(?: of| is)?)(?=\s?[:= ]\s?[\d.])",
+    re.I,
+)
+"""What one line says of a gradient: `has gradient mean of 3e-5`, `Mean Gradient: 3e-5`, `grad norm 3e-5`."""
 _GRADIENTS = frozenset({"g", "grad", "dw", "dl/dw"})
 _MOST = 400
 _WIDE = frozenset({"std", "norm", "grad_norm", "grad_absmax", "absmax", "trainable"})
@@ -33,6 +45,8 @@ class ParameterLinesParser:
     name = "parameter lines"
     triggers: tuple[str, ...] = (
         r"(?i)\w\.\w[\w.]*\b.{1,80}\b(?:std|stddev|norm|absmax|abs_max|grad_norm|requires_grad|grad_max)\b ?[:= ]",
+        r"(?i)\w\.(?:weight|bias|kernel)\w*\b.{1,60}\bgrad(?:ient)?s?\b.{0,24}[:= ] ?\d",
+        r"(?i)^\W*grad(?:ient)?s?(?: norm)? (?:of|for) \w[\w.]*\.\w+.{0,12}[:= ] ?\d",
         r"(?i)[|‖](?:w|weight|p|param|theta|g|grad|dw|dl/dw)[|‖]{1,2} ?[:= ]",
     )
 
@@ -42,7 +56,9 @@ class ParameterLinesParser:
         head = _NAME.match(text)
         if head is None or not is_parameter(head["name"]):
             return line
-        rest = _BARS.sub(_in_words, text[head.end("name") :])
+        rest = _SIZE_OF_GRADIENT.sub("grad_norm", _BARS.sub(_in_words, text[head.end("name") :]))
+        if head["of"]:
+            rest = re.sub(r"^['\"]?\s*[:=]", " grad_norm:", rest)
         attrs: dict[str, object] = {"name": head["name"][:200]}
         for found in _STATISTIC.finditer(rest):
             name = statistic(found["key"])

@@ -35,6 +35,7 @@ from rca.ingest.blocks.nvidia_smi import NvidiaSmiParser
 from rca.ingest.blocks.nvidia_smi_query import NvidiaSmiQueryParser
 from rca.ingest.blocks.parameter_lines import ParameterLinesParser
 from rca.ingest.blocks.parameter_listing import ParameterListingParser
+from rca.ingest.blocks.rank_tables import RankTableParser
 from rca.ingest.blocks.request_lines import LlamaTimingsParser, RequestLineParser, VllmStatsParser
 from rca.ingest.blocks.score_listings import ScoreListingParser
 from rca.ingest.blocks.score_tables import HarnessTableParser, ScoreTableParser
@@ -108,6 +109,7 @@ TABLES: tuple[BlockParser, ...] = (
     ServingBenchmarkParser(),
     ClassificationReportParser(),
     MetricTableParser(),
+    RankTableParser(),
     MetricRecordParser(),
     BoxedMetricsParser(),
     MetricRowParser(),

@@ -14,7 +14,7 @@ from rca.ingest.tables.metric_table import STEP_COLUMNS
 
 MAX_ROWS = 20_000
 """Rows described of one file; of more, every n-th step is kept."""
-PARAMETER = re.compile(r"[A-Za-z_]\w{0,80}(?:\.\w{1,80}){1,24}")
+PARAMETER = re.compile(r"(?:[A-Za-z_]\w{0,80}|\d{1,4}(?=\.[A-Za-z_]))(?:\.\w{1,80}){1,24}")
 """A dotted name, as `named_parameters` gives it."""
 _TENSOR = re.compile(
     r"(?:^|\.)(?:weight|bias|kernel|gamma|beta|lora_\w+|w\d?|b\d?|scale|embedding\w*)(?:\.|$)|\.\d+\.|_proj\b"

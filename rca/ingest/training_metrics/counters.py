@@ -6,8 +6,8 @@ import re
 
 _BATCHES = re.compile(
     r"(?:epoch|train|val|valid|test|"
-    r"eval)\w*(?:\((?P<mode>\w+)\))?:?\s{0,8}\[?(?P<epoch>\d{1,6})(?:/(?P<epochs>\d+))?\]?:?"
-    r"\s{0,8}\[?\s{0,8}(?P<batch>\d{1,9}) ?/ ?(?P<length>\d{1,9})",
+    r"eval)\w*(?:\((?P<mode>\w+)\))?:?\s{0,8}\[?(?P<epoch>\d{1,6})(?!\d)(?: ?/ ?(?P<epochs>\d{1,6})(?!\d))?\]?[:,]?"
+    r"\s{0,8}[\[(|]?\s{0,8}(?P<batch>\d{1,9}) ?/ {0,6}(?P<length>\d{1,9})",
     re.I,
 )
 _EPOCH = re.compile(
@@ -31,7 +31,14 @@ _GLOBAL, _STEP, _BATCH = (
     )
 )
 _EPOCH_STEP = re.compile(r"(?<![\w/])epoch/iter(?:ation)?:? (?P<epoch>\d{1,6})/(?P<step>\d{1,9})(?!\d)", re.I)
+_OF_TUTORIAL = r"(?:(?:\d{1,4}h )?\d{1,5}m )?\d{1,5}s"
 _LEADING = (
+    re.compile(
+        r"\s{0,8}\[\s{0,8}(?P<epoch>\d{1,6})\s{0,2}/\s{0,2}(?P<epochs>\d{1,6})\]\s{0,2}"
+        r"\[\s{0,8}(?P<batch>\d{1,9})\s{0,2}/\s{0,2}(?P<length>\d{1,9})\]"
+    ),
+    re.compile(rf"(?P<step>\d{{1,9}}) \d{{1,3}}% \({_OF_TUTORIAL}\) "),
+    re.compile(rf"{_OF_TUTORIAL} \(- {_OF_TUTORIAL}\) \((?P<step>\d{{1,9}}) \d{{1,3}}%\) "),
     re.compile(r"s:(?P<step>\d{1,9})(?= )"),
     re.compile(r"\s{0,8}\[\s{0,8}(?P<step>\d{1,9})(?:\s{0,2}/\s{0,2}(?P<total>\d{1,9}))?\]"),
     re.compile(r"(?P<epoch>\d{1,5})\|(?P<step>\d{1,9})\|"),
@@ -135,5 +142,7 @@ def position(message: str) -> Position:
         for pattern in _LEADING:
             found = pattern.match(text)
             if found:
-                return place.take(found, "epoch", "step", "total")
+                place.take(found, "epoch", "epochs", "batch", "length", "step", "total")
+                place.strong = place.batch is not None
+                return place
     return place

@@ -23,7 +23,7 @@ _FIRST_WORD = (
 )
 _PAIR = re.compile(
     r"(?<![\w./@|%$-])(?P<key>" + _FIRST_WORD + r"{0,2}(?:time per iteration|(?:Data|Batch|Forward|Backward|Iter) time|"
-    r"number of (?:skipped|nan) iterations|[A-Za-z][\w./@%-]*|\|g\|)"
+    r"number of (?:skipped|nan) iterations|[A-Za-z][\w./@%-]*|\|{1,2}(?:[gGwW]|[dΔ][wW]|grad|theta|params?|Δ?θ)\|{1,2})"
     r"(?: ?\((?:ms|s|t|%|GB|GiB|MB|sec|tokens?/s)\)|\([a-z_]{3,12}\))?)"
     r"""(?P<sep>['"]?[ \t]{0,16}[:=]\s{0,16}['"]?|[ \t]{1,16}(?:is[ \t]{1,4})?)"""
     r"(?P<open>\[{0,2}|\()(?P<value>" + NUMBER + r")(?![\w]*/\w*\.\w)"
@@ -47,6 +47,10 @@ _TIME_AND_DATA = re.compile(r"\btime \(data\): (?P<step>\d{1,9}\.\d{1,9}) \((?P<
 """BasicSR prints the time of a step and, in brackets, the part of it that waited for data."""
 _FOLLOWED = re.compile(r"[ :=]{1,8}[\d.]")
 _BARE_MS = re.compile(r"(?:^|[|,]) ?(?P<value>\d[\d,]*\.?\d*) ms(?= ?(?:[|,(]|$))")
+_BARE_SECONDS = re.compile(r"(?<=[\s|,(])(?P<value>\d[\d,]*\.\d+) ?(?:s|secs?|seconds)\)?[.,;|\s]{0,4}$")
+"""A time that ends a line of metrics and has no name: of a step, since the line before, or since the start."""
+_OF_TUTORIAL = re.compile(rf"%(?: \([\dhms ]{{2,20}}\)|\)) (?P<value>{NUMBER})(?= |$)")
+"""PyTorch's tutorials print the loss behind what is done: `5000 5% (0m 7s) 2.71`, `0m 7s (- 2m 23s) (5000 6%) 2.86`."""
 _SPACE_VALUE = re.compile(r"[.eE]|[nN][aA][nN]|[iI]nf")
 _GIB = {"gib": 1.0, "gb": 1.0, "g": 1.0, "mib": 1 / 1024, "mb": 1 / 1024, "m": 1 / 1024, "kib": 2**-20, "kb": 2**-20}
 _SIZE_IN_NAME = re.compile(r"[_ (](gib|gb|mib|mb)\)?$")
@@ -135,7 +139,7 @@ _SAME_LOSS = re.compile(rf"(?:(?:{_OF_ONE_LOSS})[ _./-])?loss(?:[ _./-](?:{_OF_O
 """`step_loss` of diffusers, `avr_loss` of sd-scripts, `loss.avg`: the loss of training under its own name."""
 _FAMILY = re.compile(
     r"loss|acc(?:uracy)?\b|_acc|top\d|ppl|perplex|reward|\bkl\b|iou|dice|\bf1|bleu|\bwer\b|\bcer\b|\bmae\b|mse|auc|"
-    r"entropy|nll|throughput"
+    r"entropy|nll|throughput|(?:^|_)(?:b?ce|ctc|mlm|elbo|kld|huber|cost|objective|criterion)$"
 )
 
 
@@ -222,6 +226,13 @@ def slots(message: str) -> list[Slot]:
     bare = _BARE_MS.search(text)
     if bare:
         found.append(Slot(*bare.span("value"), Reading("step_time", "s", 1e-3, known=True)))
+    seconds = _BARE_SECONDS.search(text)
+    if seconds and all(slot.start != seconds.start("value") for slot in found):
+        found.append(Slot(*seconds.span("value"), Reading("line_time", "s")))
+    if not found:
+        of_tutorial = _OF_TUTORIAL.search(text)
+        if of_tutorial:
+            found.append(Slot(*of_tutorial.span("value"), Reading("loss", None, known=True)))
     split = _TIME_AND_DATA.search(text)
     if split:
         found.append(Slot(*split.span("step"), Reading("step_time", "s", known=True)))

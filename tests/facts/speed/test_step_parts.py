@@ -43,3 +43,14 @@ def test_times_that_do_not_add_up_are_no_parts() -> None:
         for name, value in {"load_s": 2.0, "decode_s": 1.0, "total_s": 9.0}.items():
             builder.add(kind="metric", name=name, value=value, step=row, line=row + 2, unit="s")
     assert "step.data_share" not in run.values()
+
+
+def test_of_several_runs_the_one_that_loses_most_speaks() -> None:
+    run = Run()
+    for file, comm in (("one.log", 0.3), ("eight.log", 900.0)):
+        builder = run.source(file)
+        for row in range(8):
+            parts = {"fwd": 60.0, "bwd": 120.0, "grad_sync": comm + row}
+            for name, value in {**parts, "total": sum(parts.values())}.items():
+                builder.add(kind="metric", name=name, value=value, step=row, line=row + 1, unit="ms")
+    assert run.values()["step.communication_share"] == pytest.approx(0.83, abs=0.02)

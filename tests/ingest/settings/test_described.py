@@ -54,6 +54,10 @@ def test_columns_of_a_data_set(read: Any) -> None:
         ("  encoder.layer.0.weight: shape=(768, 768), mean=-0.001, std=1.01", {"std": 1.01, "mean": -0.001}),
         ("layers.3.weight  |w|=7.02   |grad|=3.1e-11", {"norm": 7.02, "grad_norm": 3.1e-11}),
         ("blocks.0.fc1.weight ||w||: 7.1, ||g||: 2e-4", {"norm": 7.1, "grad_norm": 2e-4}),
+        ("layers.1.0.weight has gradient mean of 3.2e-08", {"grad_norm": 3.2e-08}),
+        ("   0.weight      |grad| mean 4.5e-13", {"grad_norm": 4.5e-13}),
+        ("Layer: conv1.weight, Min Gradient: -0.2, Max Gradient: 0.3, Mean Gradient: 0.01", {"grad_norm": 0.01}),
+        ("Gradient of fc1.weight: 3.2e-9", {"grad_norm": 3.2e-9}),
         ("param blocks.1.mlp.weight | norm: 12.5 | requires_grad: False", {"norm": 12.5, "trainable": False}),
     ],
 )  # fmt: skip
