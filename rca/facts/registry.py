@@ -13,7 +13,17 @@ from types import MappingProxyType
 from rca.events import EventTable
 from rca.facts import baseline
 from rca.facts.collectives import recorded_collectives, stacks, unfinished
-from rca.facts.data import audio_rate, class_indices, lengths, listed_files, preparation, samples, scripts, split_groups
+from rca.facts.data import (
+    audio_rate,
+    class_indices,
+    lengths,
+    listed_files,
+    preparation,
+    samples,
+    scripts,
+    shown_pairs,
+    split_groups,
+)
 from rca.facts.evaluation import evaluated_split, held_out, overfitting, quality, score_history, score_trend, unchanged
 from rca.facts.failure import attempts, chronology, restarts, run, silence
 from rca.facts.interface import Fact, FactFunction, Facts
@@ -28,7 +38,7 @@ from rca.facts.machine import (
     telemetry,
 )
 from rca.facts.memory import allocator_table, device_memory, host_memory, memory_arithmetic, memory_snapshot, oom
-from rca.facts.model import model_folder, model_tokens, parameters, state_keys
+from rca.facts.model import loaded_weights, model_folder, model_tokens, parameters, state_keys
 from rca.facts.serving import generation_settings, inference, repeated_inputs, server_load, transcripts, truncation
 from rca.facts.speed import compilations, profiler_table, rank_spread, ranks, step_parts, throughput, trace, trace_ranks
 from rca.facts.training import (
@@ -94,6 +104,7 @@ MODULES = (
     allocator_table,
     environment,
     host,
+    loaded_weights,
     model_folder,
     model_tokens,
     inference,
@@ -104,6 +115,7 @@ MODULES = (
     parameters,
     state_keys,
     samples,
+    shown_pairs,
     split_groups,
     score_history,
     score_trend,

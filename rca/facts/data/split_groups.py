@@ -16,6 +16,7 @@ CATALOGUE: Mapping[str, str] = {
     "data.groups_shared_share": "those over the groups of the held-out split",
     "eval.external_score": "score on data from elsewhere",
     "eval.external_lost": "share of the validation score that is lost on data from elsewhere",
+    "eval.test_lost": "share of the validation score that is lost on test data, where a report names both",
 }
 
 _OF_ONE_SPLIT = re.compile(r"(?<![a-z])(?:train|val|valid|test|dev|eval|held[- ]?out|hospital|site|cohort)", re.I)
@@ -71,4 +72,16 @@ def elsewhere(events: EventTable) -> Iterator[Fact]:
         return
 
 
-FACTS: tuple[FactFunction, ...] = (groups, elsewhere)
+def tested(events: EventTable) -> Iterator[Fact]:
+    """How much of the validation score is left on test data, where a report names both?"""
+    for event in reversed(events.named("eval.test_below_validation", kind="log")):
+        held, found = event.attr("validation"), event.attr("score")
+        if not isinstance(held, float) or not isinstance(found, float) or held <= 0 or (held > 1) != (found > 1):
+            continue
+        lost = max(1 - found / held, 0.0)
+        says = f"The score is {number(held)} in validation and {number(found)} on test data: {percent(lost)} is lost."
+        yield from emit("eval.test_lost", lost, says, events=[event.event_id])
+        return
+
+
+FACTS: tuple[FactFunction, ...] = (groups, elsewhere, tested)

@@ -28,6 +28,9 @@ _HELD_OUT_TRANSFORMS = re.compile(
     r"(?<![a-z])(?:val(?:id(?:ation)?)?|test|eval)(?:[_./]\w{1,30}){0,3}?[_./]?(?:transforms?|pipeline|augment\w*|augs?)(?![a-z])",
     re.I,
 )
+_REFERENCE = re.compile(r"\$\{\.{0,4}([A-Za-z_][\w.]{1,100})\}")
+"""How OmegaConf lets one setting stand for another."""
+_NAME = re.compile(r"[A-Za-z]\w{0,30}(?:transforms?|pipeline|augment\w*|augs?)")
 _WORD = re.compile(r"[A-Za-z]\w{2,60}")
 _SPLIT_KEYS = ("eval_split", "split", "data_split", "dataset_split", "subset", "eval_subset", "gen_subset", "eval_on")
 _SCORES = (
@@ -72,8 +75,20 @@ def _configured(events: EventTable) -> list[tuple[Event, list[str]]]:
     for setting in events.of_kind("config"):
         key = str(setting.attr("key") or setting.name)
         if _HELD_OUT_TRANSFORMS.search(key[:200]):
-            words = _WORD.findall(f"{key} {setting.text}"[:2000])
+            words = _WORD.findall(f"{key} {setting.text}"[:2000]) + _referred(events, setting.text)
             found.append((setting, [word for word in words if _AUGMENTATION.match(word)]))
+    return found
+
+
+def _referred(events: EventTable, text: str) -> list[str]:
+    """Return the words of the settings that a setting points to: `${data.train_transforms}`, or the name of a key."""
+    named = _REFERENCE.findall(text[:400]) or ([text.strip()] if _NAME.fullmatch(text.strip()) else [])
+    found: list[str] = []
+    for name in named:
+        for other in events.of_kind("config"):
+            key = str(other.attr("key") or other.name)
+            if re.search(rf"(?:^|\.){re.escape(name.strip('.'))}(?:$|[.\[])", key[:200]):
+                found += _WORD.findall(f"{key} {other.text}"[:2000])
     return found
 
 

@@ -41,6 +41,7 @@ CATALOGUE: Mapping[str, str] = {
 
 UNINFORMED_EVALS, UNINFORMED_SPREAD = 5, 0.05
 """Evaluations, and the spread of the loss over its level, from which a curve counts as one that never moved."""
+NEXT_TO_NOTHING = 0.01
 
 
 def losses(events: EventTable) -> Iterator[Fact]:
@@ -131,7 +132,7 @@ def accuracy(events: EventTable) -> Iterator[Fact]:
             yield from emit("eval.points", len(good), f"{len(good)} validation accuracies were logged.")
         yield from _chance(events, good, share)
         yield from _accuracy_gap(events, good, share)
-    yield from _perfect(good, loss.pick(loss.finite) if loss is not None else None)
+    yield from _perfect(good, loss.pick(loss.finite) if loss is not None else None, curve(events, "loss"))
 
 
 def _uninformed(events: EventTable, good: Curve, share: npt.NDArray[np.float64]) -> Iterator[Fact]:
@@ -179,13 +180,17 @@ def _accuracy_gap(events: EventTable, good: Curve, share: npt.NDArray[np.float64
     yield from emit("eval.accuracy_gap", level - float(share[-1]), says, events=[int(good.event_id[-1])])
 
 
-def _perfect(good: Curve | None, loss: Curve | None) -> Iterator[Fact]:
+def _perfect(good: Curve | None, loss: Curve | None, training: Curve | None) -> Iterator[Fact]:
     reached = []
     if good is not None and len(good):
         share = good.value / 100 if float(np.max(good.value)) > 1.5 else good.value
         reached.append((good, share >= 0.999))
     if loss is not None and len(loss):
-        reached.append((loss, np.abs(loss.value) < 1e-3))
+        # The loss of a regression is small by its unit: next to nothing is what little is left of the first loss.
+        first = [
+            float(line.value[line.finite][0]) for line in (loss, training) if line is not None and line.finite.any()
+        ]
+        reached.append((loss, np.abs(loss.value) < min(1e-3, NEXT_TO_NOTHING * max(first))))
     if not reached:
         return
     for line, top in reached:

@@ -1,4 +1,4 @@
-"""Scores of training for which more is better: rewards, accuracies, average precision. Do they rise?"""
+"""Scores of training: do rewards, accuracies, average precision rise, do error rates and distances fall?"""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from rca.facts.training.divergence import loss_shape
 from rca.facts.training.plateau import improvement, shows_the_start
 
 CATALOGUE: Mapping[str, str] = {
-    "score.improving": "a score of training or validation ends above its start by 5 % of it, or by 0.02",
+    "score.improving": "a score ends better than its start by 5 % of it (or by 0.02, where more is better)",
     "run.gained_nothing": "from its start on the loss fell by less than 5 %, and no score and no validation improved",
     "score.constant": "a score of training is the same at every one of ten or more points",
 }
@@ -25,6 +25,12 @@ _SCORES = re.compile(
     r"bleu|rouge\w*|psnr|ssim|success(?:_rate)?|win_?rate)(?:$|[/_.\s(@])",
     re.I,
 )
+_ERRORS = re.compile(
+    r"(?:^|[/_.\s])(?:fid|kid|wer|cer|ter|eer|mae|rmse|perplexity|ppl|bpd|bpc|err(?:or)?(?:_rate)?|val_error|test_error|"
+    r"error_rate|distance)(?:$|[/_.\s(@])",
+    re.I,
+)
+"""Scores of which less is better."""
 _SPREAD = re.compile(r"std|var|min$|max$|loss", re.I)
 _FEWEST = 6
 GAIN = 0.05
@@ -56,6 +62,7 @@ def scores(events: EventTable) -> Iterator[Fact]:
     ]
     told = [(line, *_ends(line)) for line in found if len(line) >= _FEWEST]
     if not told:
+        yield from _errors(events)
         return
     line, start, end = max(told, key=lambda item: (item[2] - item[1]) / (abs(item[1]) or 1.0))
     says = f"The {line.name} went from {number(start)} to {number(end)}."
@@ -65,6 +72,18 @@ def scores(events: EventTable) -> Iterator[Fact]:
     if stuck:
         says = f"The {stuck[0].name} is {number(float(stuck[0].value[0]))} at every one of {len(stuck[0])} points."
         yield from emit("score.constant", True, says, events=stuck[0].event_id[[0, -1]])
+
+
+def _errors(events: EventTable) -> Iterator[Fact]:
+    """Does a score of which less is better fall?"""
+    named = [name for name in events.metric_names if _ERRORS.search(name) and not _SPREAD.search(name)]
+    lines = [line.pick(line.finite) for name in named if (line := curve(events, name)) is not None]
+    told = [(line, *_ends(line)) for line in lines if len(line) >= _FEWEST and float(line.value.min()) >= 0]
+    if not told:
+        return
+    line, start, end = min(told, key=lambda item: item[2] / item[1] if item[1] else 1.0)
+    says = f"The {line.name} went from {number(start)} to {number(end)}."
+    yield from emit("score.improving", end <= (1 - GAIN) * start, says, events=line.event_id[[0, -1]])
 
 
 def _ends(line: Curve) -> tuple[float, float]:

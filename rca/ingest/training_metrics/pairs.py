@@ -51,6 +51,14 @@ _BARE_SECONDS = re.compile(r"(?<=[\s|,(])(?P<value>\d[\d,]*\.\d+) ?(?:s|secs?|se
 """A time that ends a line of metrics and has no name: of a step, since the line before, or since the start."""
 _OF_TUTORIAL = re.compile(rf"%(?: \([\dhms ]{{2,20}}\)|\)) (?P<value>{NUMBER})(?= |$)")
 """PyTorch's tutorials print the loss behind what is done: `5000 5% (0m 7s) 2.71`, `0m 7s (- 2m 23s) (5000 6%) 2.86`."""
+_AFTER = re.compile(
+    r"(?:^|[|,;:] ?)(?:the )?(?P<key>[A-Za-z][\w ()/.-]{0,40}?) (?:after|at|for|in|on) (?:the )?(?:end of )?"
+    r"(?:epoch|step|iteration|iter|round)s?[ #:]{0,2}\d+(?:/\d+)? ?(?:[:=]|is|->) {0,4}(?P<value>"
+    + NUMBER
+    + r") ?(?P<unit>%)?",
+    re.I,
+)
+"""`Cost after iteration 100: 0.58`, `Accuracy at step 300: 0.87`: the name stands in front of the counter."""
 _SPACE_VALUE = re.compile(r"[.eE]|[nN][aA][nN]|[iI]nf")
 _GIB = {"gib": 1.0, "gb": 1.0, "g": 1.0, "mib": 1 / 1024, "mb": 1 / 1024, "m": 1 / 1024, "kib": 2**-20, "kb": 2**-20}
 _SIZE_IN_NAME = re.compile(r"[_ (](gib|gb|mib|mb)\)?$")
@@ -139,7 +147,7 @@ _SAME_LOSS = re.compile(rf"(?:(?:{_OF_ONE_LOSS})[ _./-])?loss(?:[ _./-](?:{_OF_O
 """`step_loss` of diffusers, `avr_loss` of sd-scripts, `loss.avg`: the loss of training under its own name."""
 _FAMILY = re.compile(
     r"loss|acc(?:uracy)?\b|_acc|top\d|ppl|perplex|reward|\bkl\b|iou|dice|\bf1|bleu|\bwer\b|\bcer\b|\bmae\b|mse|auc|"
-    r"entropy|nll|throughput|(?:^|_)(?:b?ce|ctc|mlm|elbo|kld|huber|cost|objective|criterion)$"
+    r"entropy|nll|throughput|\bfid\b|psnr|ssim|(?:^|_)(?:b?ce|ctc|mlm|elbo|kld|huber|cost|objective|criterion)$"
 )
 
 
@@ -229,6 +237,9 @@ def slots(message: str) -> list[Slot]:
     seconds = _BARE_SECONDS.search(text)
     if seconds and all(slot.start != seconds.start("value") for slot in found):
         found.append(Slot(*seconds.span("value"), Reading("line_time", "s")))
+    after = _AFTER.search(text)
+    if after and all(slot.start != after.start("value") for slot in found) and (name := _name(after["key"])):
+        found.append(Slot(*after.span("value"), _reading(name, after["key"].lower(), "")))
     if not found:
         of_tutorial = _OF_TUTORIAL.search(text)
         if of_tutorial:
