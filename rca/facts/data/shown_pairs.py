@@ -10,7 +10,7 @@ from rca.facts.emit import emit
 from rca.facts.interface import Fact, FactFunction
 
 CATALOGUE: Mapping[str, str] = {
-    "samples.pairs_differ_share": "share of the shown pairs of input and label whose file names have no number in common",
+    "samples.pairs_differ_share": "share of shown pairs of input and label whose file names have no number in common",
 }
 _NUMBER = re.compile(r"\d+")
 _FEWEST = 3

@@ -9,7 +9,7 @@ from rca.facts.emit import emit, percent
 from rca.facts.interface import Fact, FactFunction
 
 CATALOGUE: Mapping[str, str] = {
-    "weights.loaded_share": "share of the tensors of a model that were taken from the checkpoint, as the program counts them",
+    "weights.loaded_share": "share of the tensors of a model that came from the checkpoint, as the program counts them",
 }
 
 

@@ -49,7 +49,9 @@ _EVALUATION = re.compile(
     r"test) ?\||\bcv (?:batch|info|loss|acc)",
     re.I,
 )
-_EPOCH_BATCH = re.compile(r"\b(?:TRAIN|CV) Batch (?P<epoch>\d{1,6})/(?P<batch>\d{1,9})(?!\d)")
+_EPOCH_BATCH = re.compile(
+    r"(?:\b(?:TRAIN|CV) |\bsteps/sec [\d.]{1,12}\| ?)Batch (?P<epoch>\d{1,6})/(?P<batch>\d{1,9})(?!\d)"
+)
 """wenet and what is built on it print the epoch and then the batch within it, not a batch and their number."""
 _EPOCH_RANGE = re.compile(r"(?<!\S)(?P<epoch>\d{1,6})epoch:(?P<mode>train|valid):\d{1,9}-(?P<batch>\d{1,9})batch: ")
 """ESPnet prints the epoch and the batches that a mean covers: `2epoch:train:61-120batch: loss=1.2`."""
