@@ -17,7 +17,16 @@ TRUTHS = sorted(HERE.glob("*/*/truth.json"))
 
 
 def test_there_are_eight_sets_with_their_first_runs() -> None:
-    assert [folder.name for folder in SETS] == ["eighth", "fifth", "first", "fourth", "second", "seventh", "sixth", "third"]
+    assert [folder.name for folder in SETS] == [
+        "eighth",
+        "fifth",
+        "first",
+        "fourth",
+        "second",
+        "seventh",
+        "sixth",
+        "third",
+    ]
     assert len(TRUTHS) >= 300
 
 
