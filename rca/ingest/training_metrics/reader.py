@@ -23,7 +23,7 @@ from rca.ingest.training_metrics.dicts import is_summary, logged_steps, metric_d
 from rca.ingest.training_metrics.epoch_titles import EpochTitles
 from rca.ingest.training_metrics.line_template import LineTemplate, LineTemplates
 from rca.ingest.training_metrics.memory_lines import memory_lines
-from rca.ingest.training_metrics.pairs import Pair, Reading, Slot, entry, pairs, rate, slots
+from rca.ingest.training_metrics.pairs import Pair, Reading, entry, of_epochs, pairs, rate, slots
 from rca.ingest.training_metrics.serving import serving
 from rca.ingest.training_metrics.step_counter import StepCounter
 from rca.ingest.training_metrics.time_left import TimeLeft
@@ -72,14 +72,6 @@ def _sized(place: Position) -> bool:
     """Say whether the only counter is a batch without an end: `batch 32 lr 1e-3` are settings and no progress."""
     counted = place.step if place.batch is None else place.batch
     return counted is not None and not (place.strong or place.total or place.length or place.epoch is not None)
-
-
-def _of_epochs(found: list[Slot]) -> list[Slot]:
-    """Return the places with a nameless time called that of an epoch, in a line that counts no steps."""
-    return [
-        slot._replace(reading=slot.reading._replace(name="epoch_time")) if slot.reading.name == "line_time" else slot
-        for slot in found
-    ]
 
 
 class Segment(NamedTuple):
@@ -285,7 +277,7 @@ class MetricReader:
         place = position(message)
         if not place.own and not _ALONE.match(message):
             return False
-        found = slots(message) if place.step is not None or place.batch is not None else _of_epochs(slots(message))
+        found = slots(message) if place.step is not None or place.batch is not None else of_epochs(slots(message))
         if not any(slot.reading.known for slot in found) and not (len(found) > 1 and place.strong):
             return False
         if _sized(place) and {slot.reading.name for slot in found if slot.reading.known} == {"learning_rate"}:
