@@ -128,7 +128,7 @@ def _analysed(
         with spoken(lang, rules):
             (page, *_) = write_reports(diagnosis, Path(output), ("html", "json", "md"), force=False)
             click.echo(TextReport(colour=on, folder=output).render(diagnosis), nl=False, err=True, color=on)
-            click.echo(say("text.kept", folder=place), err=True)
+            click.echo(say("text.kept", folder=without_secrets(str(place))), err=True)
             click.echo(place_of_report(page), err=True)
     except RcaError as error:
         click.echo(f"rca: the run was not analysed: {without_secrets(str(error))}", err=True)
